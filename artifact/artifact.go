@@ -161,7 +161,7 @@ func (s *Store) Ready(ctx context.Context, ref Ref) (bool, error) {
 		if _, err = findPath(ref); err != nil {
 			err = s.readyURL(ctx, ref)
 		}
-	case suite.ArtifactGit:
+	case suite.ArtifactGit, suite.ArtifactBuilt: // it is built when its commit exists
 		err = s.readyGit(ctx, ref)
 	case suite.ArtifactPath:
 		_, err = findPath(ref)

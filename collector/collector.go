@@ -303,7 +303,7 @@ func because(reason string) string {
 func (c *Collector) online() events.Fact {
 	online := events.CollectorOnline{
 		Name: c.Name, Instance: c.Instance, Version: c.Version, PID: c.PID, Environment: c.Environment, UpdateFailed: c.updateFailed(),
-		Knows: []string{events.KnowsSuite2}, Drivers: runner.Versions(),
+		Knows: []string{events.KnowsSuite2, events.KnowsBuild}, Drivers: runner.Versions(),
 	}
 	if _, pool := c.Lane.Pool(); pool {
 		online.Knows, online.Evicted = append(online.Knows, events.KnowsMatched), c.evicted()

@@ -107,7 +107,7 @@ func TestAMatchedJobRunsOnItsLane(t *testing.T) {
 				}
 			}
 			online := told[events.CollectorOnline](s, events.CollectorSubject("c0"))
-			if len(online) != 1 || !slices.Equal(online[0].Knows, []string{events.KnowsSuite2, events.KnowsMatched}) {
+			if len(online) != 1 || !slices.Equal(online[0].Knows, []string{events.KnowsSuite2, events.KnowsBuild, events.KnowsMatched}) {
 				t.Errorf("it said %+v", online)
 			}
 			if err := p.end(); err != nil {
@@ -150,7 +150,7 @@ func TestWhatAMatchedJobUsed(t *testing.T) {
 
 func TestACollectorOfALaneReadsSuiteFiles(t *testing.T) {
 	c := New(Config{Name: "c", Lane: events.Lane{Target: "here"}})
-	if f := c.online().(events.CollectorOnline); !slices.Equal(f.Knows, []string{events.KnowsSuite2}) {
+	if f := c.online().(events.CollectorOnline); !slices.Equal(f.Knows, []string{events.KnowsSuite2, events.KnowsBuild}) {
 		t.Errorf("it knows %v", f.Knows)
 	}
 }

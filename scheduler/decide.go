@@ -220,6 +220,9 @@ func decideDispatch(s *state, l events.Lane, w match.Waits) (decision, bool) {
 		return d, len(d.facts) > 0
 	}
 	spec := next.Spec().Bound(l)
+	if spec.Inputs, ok = s.Inputs(next); !ok {
+		return decision{}, false // what yielded it runs again (decideGone)
+	}
 	dispatched := events.JobDispatched{
 		Place: lane.Work.Places + 1, Job: spec, Closes: spec.Matched || s.closes(lane, spec),
 		Since: job.Stamp(s.Artifacts[ledger.KeyOf(spec.Artifact)].Since),

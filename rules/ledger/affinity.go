@@ -111,11 +111,15 @@ func (l *Ledger) classesFor(lane *Lane, w match.Waits) []share.Class {
 	if lane.Machine == "" {
 		return []share.Class{lane.class}
 	}
+	knows := l.knowsBuilds(lane)
 	m := l.Machines[lane.Machine]
 	var all, fits []share.Class
 	late := false
 	offered := l.offered(lane.Machine, w)
 	for _, c := range offered {
+		if c.Builds && !knows {
+			continue
+		}
 		all = append(all, c.Number)
 		if m.room.Fits(c.needs) {
 			fits = append(fits, c.Number)

@@ -32,6 +32,7 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 			l.foldHost(c.Registered.Machine, f.Environment)
 		}
 		c.Matched, c.Suite2 = slices.Contains(f.Knows, events.KnowsMatched), slices.Contains(f.Knows, events.KnowsSuite2)
+		c.Builds = slices.Contains(f.Knows, events.KnowsBuild)
 		c.Fingerprint, c.Drivers = f.Environment.Fingerprint, f.Drivers
 		c.Met, c.Expected, c.Updating, c.Wanted, c.Unfetched = true, l.stored, never, "", f.UpdateFailed
 	case events.CollectorUpdating:

@@ -202,6 +202,9 @@ func (l *Ledger) foldPart(f events.JobsCreated) {
 		l.number(g, s)
 	}
 	for _, n := range f.Graph.Needs {
+		if n.Output != "" {
+			l.noteUse(g, n.Job)
+		}
 		for _, on := range n.On {
 			g.States.Need(graph.Need{Job: n.Job, On: on, Until: n.Until, Output: n.Output})
 		}
@@ -274,6 +277,7 @@ func (l *Ledger) runAgain(g *Graph, number int, id events.JobID) {
 func (l *Ledger) again(g *Graph, number int, id events.JobID) {
 	l.leave(g.Jobs[number], place{g, number})
 	l.enter(id, place{g, number})
+	g.States.Inputs(number, func(int, string) { l.noteUse(g, number) })
 	changed := g.States.Again(number)
 	l.follow(g, changed, id)
 	l.reline(append(g.of(changed), id))

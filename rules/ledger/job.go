@@ -35,6 +35,8 @@ type course struct {
 	On events.Lane `json:",omitzero"`
 	// Graphed jobs were made in a graph: they run when one of their graphs has them ready.
 	Graphed bool `json:",omitempty"`
+	// Uses says that it uses outputs of other jobs.
+	Uses bool `json:",omitempty"`
 	// Near are those of its caches that some machine had when it came into the line.
 	Near []string `json:",omitempty"`
 }

@@ -250,6 +250,8 @@ type Collector struct {
 	// Fingerprint is that of its newest process, Drivers are the versions in which that measures.
 	Fingerprint events.Digest     `json:",omitempty"`
 	Drivers     map[string]string `json:",omitempty"`
+	// Builds says that it can build, and use what others built.
+	Builds bool `json:",omitempty"`
 	// Expected is since when a process of it is expected: it was registered, activated or online then.
 	Expected time.Time
 	// Updating is since when it is away to update to the version Wanted; zero when it is not. Unfetched says why its

@@ -45,6 +45,8 @@ type Class struct {
 	Avoids []events.MachineName `json:",omitempty"`
 	// Near are caches that the jobs would find filled on some machine.
 	Near []string `json:",omitempty"`
+	// Builds says that the jobs build, or use what others built: their collector must know how.
+	Builds bool `json:",omitempty"`
 	// Ready is since when jobs of a request wait.
 	Ready map[events.RequestID]time.Time
 	// Unserved is since when no machine with a taker can run them, UnservedBy the event that began it.
@@ -172,6 +174,9 @@ func (l *Ledger) classKey(j *Job) (key string, avoids []events.MachineName) {
 	for _, name := range j.Near {
 		key += " ~" + name
 	}
+	if j.Builds() {
+		key += " +" + events.KnowsBuild
+	}
 	return key, avoids
 }
 
@@ -180,7 +185,7 @@ func (l *Ledger) class(j *Job) *Class {
 	key, avoids := l.classKey(j)
 	c, ok := l.Classes[key]
 	if !ok {
-		c = &Class{Number: classes + l.Numbered, Kind: j.of.artifact.Kind, Requires: j.like.Requires, Avoids: avoids, Near: j.Near}
+		c = &Class{Number: classes + l.Numbered, Kind: j.of.artifact.Kind, Requires: j.like.Requires, Avoids: avoids, Near: j.Near, Builds: j.Builds()}
 		c.Ready = map[events.RequestID]time.Time{}
 		c.Queued = map[events.RequestID][]events.JobID{}
 		l.Numbered++

@@ -8,10 +8,11 @@ import (
 	"github.com/tachobench/tacho/rules/job"
 )
 
-// Yielded is an output of a job, and the lane that stored it.
+// Yielded is an output of a job, the lane that stored it, and the kind of the job.
 type Yielded struct {
 	events.Output
 	Lane events.Lane
+	Kind events.JobKind
 }
 
 // place returns where the store has it.
@@ -59,7 +60,7 @@ func (l *Ledger) foldOutput(f events.OutputStored) {
 	if !ok || f.Upload || j.Lane() != f.Lane || !job.Yields(j.Life, f) {
 		return
 	}
-	l.yields(f.JobID, Yielded{f.Output, f.Lane})
+	l.yields(f.JobID, Yielded{f.Output, f.Lane, j.like.Kind})
 }
 
 // yields notes an output of a job; one of the same name is replaced.

@@ -226,7 +226,7 @@ func (l *Ledger) Next(lane *Lane, w match.Waits) (share.Choice, *Job, bool) {
 		return share.Choice{}, nil, false
 	}
 	j := l.first(lane, choice)
-	return choice, j, j != nil
+	return choice, j, j != nil && (!j.Builds() || l.knowsBuilds(lane))
 }
 
 // expecting returns what choices would be charged on a lane.
