@@ -70,8 +70,11 @@ func (s *state) jobsOfGraph(m moment, f events.JobsCreated, made []bool) {
 		}
 	}
 	for _, shared := range part.Shared {
-		if j := s.jobs[shared.ID]; shared.Outcome == "" && j != nil && j.State.Terminal() {
-			shared.Outcome = events.Outcome(j.State) // it ended while the graph was made
+		if j := s.jobs[shared.ID]; shared.Outcome == "" && j != nil {
+			shared.Outputs = j.Outputs
+			if j.State.Terminal() {
+				shared.Outcome = events.Outcome(j.State) // it ended while the graph was made
+			}
 		}
 		s.name(g, shared)
 	}
@@ -100,6 +103,9 @@ func (s *state) name(g *openGraph, j events.SharedJob) {
 	g.rules.Add(j.Number, j.Optional, j.Outcome)
 	if row := s.jobs[j.ID]; row != nil && row.Place > 0 && !row.State.Terminal() {
 		g.rules.Begin(j.Number)
+	}
+	for _, name := range j.Outputs {
+		g.rules.Stored(j.Number, name)
 	}
 	g.jobs[j.Number] = j.ID
 	s.enter(g, j.Number, j.ID)

@@ -99,6 +99,7 @@ func (s *state) jobDispatched(m moment, f events.JobDispatched) {
 	s.dirtyLanes[lane] = true
 	if j := s.jobFor(lane, f.Job.ID); j != nil && s.live(m, j, f) {
 		j.bind(lane)
+		j.Built = readmodel.BuiltOf(f.Job)
 		s.dispatched(m, j, f.Share)
 		j.DispatchedAt = pointer(m.at)
 		if j.Matched || j.Sample != "" || waitsElsewhere(s.requests[j.RequestID]) {
@@ -224,8 +225,18 @@ func (s *state) foldResult(m moment, f events.ResultFact, e fact) {
 		}
 		return
 	}
+	yields := false
+	if stored, ok := f.(events.OutputStored); ok {
+		yields = job.Yields(j.life(), stored)
+	}
 	counts := s.live(m, j, f)
 	switch f := f.(type) {
+	case events.OutputStored:
+		if yields {
+			s.outputStored(m, j, f)
+		} else {
+			s.stale++
+		}
 	case events.TestCasesMeasured:
 		if counts {
 			s.testCasesMeasured(m, j, &f, e.samples)
@@ -240,7 +251,7 @@ func (s *state) foldResult(m moment, f events.ResultFact, e fact) {
 			Token: f.Token, Attempt: f.Attempt, Kind: f.Kind, Context: f.Context, Case: f.Case, Message: f.Message,
 			Stale: !counts, Time: m.at, Sample: j.Sample,
 		})
-	case events.AttemptBegan, events.ResultsClosed, events.OutputStored, events.DiagnosticsSeen:
+	case events.AttemptBegan, events.ResultsClosed, events.DiagnosticsSeen:
 	}
 }
 

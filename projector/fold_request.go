@@ -254,6 +254,6 @@ func newJob(spec events.JobSpec, request events.RequestID) jobRow {
 		ArtifactKind: spec.Artifact.Kind, Kind: spec.Kind, Target: spec.Target, Set: spec.Set, Backend: spec.Backend,
 		Profile: spec.Profile, Benchmarks: list(spec.Benchmarks), Measures: list(spec.Measures), Round: spec.Round, Optional: spec.Optional, Backfill: spec.Backfill,
 		Definitions: spec.Definitions, State: events.JobQueued, Matched: spec.Matched, Requires: list(spec.Requires), Against: against, Caches: list(spec.Caches), Near: []string{},
-		Sample: cleanText(spec.Sample), Iterations: spec.Iterations,
+		Sample: cleanText(spec.Sample), Iterations: spec.Iterations, Outputs: []string{}, Built: readmodel.BuiltOf(spec),
 	}
 }

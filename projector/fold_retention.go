@@ -59,6 +59,11 @@ func (s *state) jobsRetired(m moment, f events.JobsRetired) {
 			delete(s.dirtyGraphs, key)
 		}
 	}
+	for key := range s.outputs {
+		if s.retired[key.job] {
+			delete(s.outputs, key)
+		}
+	}
 	for token, a := range s.dirtyAttempts {
 		if s.retired[a.JobID] {
 			delete(s.dirtyAttempts, token)

@@ -41,6 +41,8 @@ type standing struct {
 	needs, met int
 	forced     string
 	begun      bool
+	outputs    int
+	stale      bool
 }
 
 // place is a job's place in an open graph.
@@ -70,7 +72,7 @@ func (g *openGraph) has(number int) bool { return number >= 0 && number < len(g.
 func (g *openGraph) newRows() (rows []graphJobRow) {
 	now := make([]standing, len(g.jobs))
 	for i, id := range g.jobs {
-		now[i] = standing{job: id, optional: g.rules.Optional(i), state: g.rules.State(i), cause: -1, forced: g.forced[i], begun: g.rules.Begun(i)}
+		now[i] = standing{job: id, optional: g.rules.Optional(i), state: g.rules.State(i), cause: -1, forced: g.forced[i], begun: g.rules.Begun(i), outputs: len(g.rules.Outputs(i)), stale: g.rules.Stale(i)}
 		if cause, skipped := g.rules.Cause(i); skipped {
 			now[i].cause = cause
 		}
@@ -89,7 +91,7 @@ func (g *openGraph) newRows() (rows []graphJobRow) {
 		at[i] = len(rows)
 		row := graphJobRow{
 			RequestID: g.row.RequestID, Graph: g.row.Number, Number: i, JobID: s.job, Optional: s.optional, State: s.state, Needs: []readmodel.GraphNeed{},
-			Forced: s.forced, Begun: s.begun,
+			Forced: s.forced, Begun: s.begun, Outputs: append([]string{}, g.rules.Outputs(i)...), Stale: s.stale,
 		}
 		if s.cause >= 0 {
 			row.SkippedBy = pointer(s.cause)
@@ -115,7 +117,7 @@ func (g *openGraph) restore(rows []*graphJobRow) {
 	if g.row.Sealed {
 		jobs, needs := make([]graph.Job, len(g.jobs)), make([]graph.Held, 0, g.row.Needs)
 		for _, row := range rows {
-			jobs[row.Number] = graph.Job{State: row.State, Optional: row.Optional, Forced: row.Forced != "", Begun: row.Begun}
+			jobs[row.Number] = graph.Job{State: row.State, Optional: row.Optional, Forced: row.Forced != "", Begun: row.Begun, Outputs: row.Outputs}
 			for _, n := range row.Needs {
 				needs = append(needs, graph.Held{Need: graph.Need{Job: row.Number, On: n.On, Until: n.Until, Output: n.Output}, Met: n.Met})
 			}
@@ -129,6 +131,9 @@ func (g *openGraph) restore(rows []*graphJobRow) {
 			}
 			if row.Begun {
 				g.rules.Begin(row.Number)
+			}
+			for _, name := range row.Outputs {
+				g.rules.Stored(row.Number, name)
 			}
 			for _, n := range row.Needs {
 				g.rules.Need(graph.Need{Job: row.Number, On: n.On, Until: n.Until, Output: n.Output})

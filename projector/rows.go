@@ -37,6 +37,7 @@ type (
 	eventRow      = readmodel.EventRow
 	graphRow      = readmodel.Graph
 	graphJobRow   = readmodel.GraphJobRow
+	outputRow     = readmodel.JobOutput
 )
 
 // life returns the job's life as the row tells it. Only the results of the last attempt are open.

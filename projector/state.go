@@ -82,6 +82,7 @@ type changes struct {
 	takenOver        []takenOver
 	results          []resultRow
 	errors           []errorRow
+	outputs          map[outputKey]outputRow
 	stale            int
 	refused          int
 	queueChanged     bool
@@ -126,6 +127,7 @@ func (s *state) begin() {
 	s.changes = changes{
 		dirtyRequests:    make(map[events.RequestID]bool),
 		dirtyJobs:        make(map[events.JobID]bool),
+		outputs:          make(map[outputKey]outputRow),
 		dirtyAttempts:    make(map[events.Seq]*attemptRow),
 		dirtyLanes:       make(map[events.Lane]bool),
 		dirtyCollectors:  make(map[events.CollectorName]bool),

@@ -65,6 +65,9 @@ type GraphJobRow struct {
 	Forced    string           `db:"forced"`
 	// Begun says of a job of a fail-fast graph that its round goes on whatever fails.
 	Begun bool `db:"begun"`
+	// Outputs are what its newest round has stored. Stale says that it uses an output of a job that has failed since.
+	Outputs []string `db:"outputs"`
+	Stale   bool     `db:"stale"`
 }
 
 // GraphJob is a job of a graph, with what the tables know of the job itself. That is empty once the job has left them.
@@ -83,14 +86,16 @@ type GraphJob struct {
 	// Needs are sorted by the number of the job that is needed.
 	Needs []GraphNeed `db:"needs" json:"needs"`
 	// Forced is why a person let it run although its needs were not met: they count as met; empty if it was not forced.
-	Forced  string         `db:"forced" json:"forced,omitempty"`
-	Tag     events.Tag     `db:"tag" json:"tag"`
-	Kind    events.JobKind `db:"kind" json:"kind"`
-	Target  events.Target  `db:"target" json:"target"`
-	Set     events.Set     `db:"set" json:"set"`
-	Backend events.Backend `db:"backend" json:"backend"`
-	Profile events.Profile `db:"profile" json:"profile"`
-	Round   int            `db:"round" json:"round"`
+	Forced string `db:"forced" json:"forced,omitempty"`
+	// StaleInput says that it uses an output of a job that has failed since.
+	StaleInput bool           `db:"stale" json:"stale_input,omitempty"`
+	Tag        events.Tag     `db:"tag" json:"tag"`
+	Kind       events.JobKind `db:"kind" json:"kind"`
+	Target     events.Target  `db:"target" json:"target"`
+	Set        events.Set     `db:"set" json:"set"`
+	Backend    events.Backend `db:"backend" json:"backend"`
+	Profile    events.Profile `db:"profile" json:"profile"`
+	Round      int            `db:"round" json:"round"`
 	// Sample names the sample that it measures; empty for the base series.
 	Sample string `db:"sample" json:"sample,omitempty"`
 	// Reason, Collector, DequeuedAt, FinishedAt and DurationMS are those of the job (see Job).

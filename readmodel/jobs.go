@@ -103,6 +103,12 @@ func (r *Reader) Job(ctx context.Context, id events.JobID) (JobHistory, error) {
 		if found.SampleOf, err = sampleOf(ctx, tx, found.Job); err != nil {
 			return err
 		}
+		if found.OutputList, err = all[JobOutput](ctx, tx, "outputs", id); err != nil {
+			return err
+		}
+		if err := tx.QueryRow(ctx, query("stale"), id).Scan(&found.StaleInput); err != nil {
+			return err
+		}
 		found.Alike, err = alike(ctx, tx, found.Job)
 		return err
 	})

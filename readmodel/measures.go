@@ -151,4 +151,8 @@ type JobHistory struct {
 	Alike []JobUse `json:"alike,omitempty"`
 	// SampleOf says what it is a sample of; nil for a job of the base series.
 	SampleOf *SampleOf `json:"sample_of,omitempty"`
+	// OutputList is what it stored, outputs before uploads. StaleInput says that it uses an output of a job that has failed
+	// since.
+	OutputList []JobOutput `json:"outputs,omitempty"`
+	StaleInput bool        `json:"stale_input,omitempty"`
 }

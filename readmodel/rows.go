@@ -260,6 +260,10 @@ type Job struct {
 	Key        events.Digest `db:"key" json:"key,omitempty"`
 	ReusedFrom events.JobID  `db:"reused_from" json:"reused_from,omitempty"`
 	ReusedTag  events.Tag    `db:"reused_tag" json:"reused_tag,omitempty"`
+	// Outputs are the names of what it stored for others. Built is what it is made of, and what it uses of others; nil for
+	// jobs that neither build nor use what others built.
+	Outputs []string  `db:"outputs" json:"-"`
+	Built   *JobBuilt `db:"built" json:"built,omitempty"`
 }
 
 // Shown returns the state of the job as people see it: blocked or skipped in place of queued.

@@ -70,6 +70,7 @@ func Tables() []Table {
 		{"usage", reflect.TypeFor[UsageRow](), []string{"day", "tier", "queue", "account"}, false},
 		{"graph", reflect.TypeFor[Graph](), []string{"request_id", "number"}, false},
 		{"graph_job", reflect.TypeFor[GraphJobRow](), []string{"request_id", "graph", "number"}, false},
+		{"output", reflect.TypeFor[JobOutput](), []string{"job_id", "name"}, false},
 		{"noise", reflect.TypeFor[NoiseRow](), []string{"suite", "environment", "benchmark", "profile", "scenario", "backend", "target", "metric", "tag", "request_id", "graph"}, false},
 		{"event", reflect.TypeFor[EventRow](), []string{"seq"}, true},
 		{"projection_cursor", reflect.TypeFor[Cursor](), []string{"one"}, false},

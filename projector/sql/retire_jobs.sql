@@ -9,6 +9,8 @@ WITH known AS (
     RETURNING job_id, request_id, state, sample
 ), attempts AS (
     DELETE FROM attempt WHERE job_id IN (SELECT job_id FROM gone)
+), outputs AS (
+    DELETE FROM output WHERE job_id IN (SELECT job_id FROM gone)
 )
 INSERT INTO retired_job (job_id, request_id, state, ended_before, seq, sample)
 SELECT job_id, request_id, state, $1::timestamptz, $6::bigint, sample FROM known

@@ -7,7 +7,7 @@ SELECT n.graph, n.number, n.job_id, n.optional,
            WHEN n.state = 'blocked' AND g.ended_at IS NULL AND coalesce(j.state, 'queued') = 'queued' THEN n.state
            ELSE coalesce(j.state, r.state, 'queued')
        END AS state,
-       n.skipped_by, n.needs, n.forced,
+       n.skipped_by, n.needs, n.forced, n.stale,
        coalesce(j.tag, '') AS tag, coalesce(j.kind, '') AS kind, coalesce(j.target, '') AS target, coalesce(j."set", 0) AS "set",
        coalesce(j.backend, '') AS backend, coalesce(j.profile, '') AS profile, coalesce(j.round, 0) AS round, coalesce(j.sample, r.sample, '') AS sample,
        coalesce(j.reason, '') AS reason, coalesce(j.collector, '') AS collector, j.dequeued_at, j.finished_at,
