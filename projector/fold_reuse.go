@@ -1,6 +1,8 @@
 package projector
 
 import (
+	"slices"
+
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tachobench/tacho/events"
@@ -42,7 +44,27 @@ func (s *state) takeOver(m moment, j *jobRow, from events.JobID, key events.Dige
 		j.ReusedTag = run.Tag
 	}
 	s.dirtyJobs[j.ID] = true
+	s.inherit(m, j, from)
 	s.takenOver = append(s.takenOver, takenOver{*j, from, m.seq})
+}
+
+// inherit gives a job the outputs of the run that it took over, and lets the jobs run that use them. The store has them where
+// that run put them.
+func (s *state) inherit(m moment, j *jobRow, from events.JobID) {
+	run := s.jobs[from]
+	if run == nil {
+		return
+	}
+	for _, name := range run.Outputs {
+		if slices.Contains(j.Outputs, name) {
+			continue
+		}
+		j.Outputs = slices.Sorted(slices.Values(append(slices.Clone(j.Outputs), name)))
+		for _, p := range s.places[j.ID] {
+			s.dirtyGraphs[p.graph.key()] = true
+			s.follow(m, p.graph, p.graph.rules.Stored(p.number, name))
+		}
+	}
 }
 
 // batchReuse adds the statements that give jobs the results of the runs that they took over. They come after the results, in the

@@ -37,6 +37,9 @@ func decideAdmission(s *state, p Policy, now time.Time) (decision, bool) {
 			return d, true
 		}
 	}
+	if d, ok := decideAmends(s); ok {
+		return d, true
+	}
 	wishing := nextWishes(s)
 	for _, r := range wishing {
 		if !r.Wishes[0].Kind.Sampled() {

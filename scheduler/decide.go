@@ -126,7 +126,7 @@ func decideEnd(s *state, r *request.Request, p Policy, now time.Time) (decision,
 	case r.State == events.StateInProgress && s.Open[r.ID] == 0:
 		done, ended := progress(s, r)
 		_, again := decideAgain(s, r)
-		if !ended || again || len(r.Wishes) > 0 || owesBackfill(s, r, now) {
+		if !ended || again || s.amends(r) || len(r.Wishes) > 0 || owesBackfill(s, r, now) {
 			return decision{}, false
 		}
 		command = done

@@ -46,7 +46,7 @@ func (s *state) whyNotForced(r *request.Request, id events.JobID) string {
 	}
 	switch g.States.State(number) {
 	case graph.Blocked, graph.Skipped:
-		return ""
+		return s.whyNotWithout(g.Jobs, g.States, number)
 	case graph.Ready, graph.Succeeded, graph.Failed, graph.Cancelled:
 	}
 	if j.State == events.JobInProgress {

@@ -80,6 +80,7 @@ func (s *state) backfill(digest events.Digest, all []events.JobSpec, rules graph
 			has = append(has, s.NewestRound(spec))
 		}
 	}
+	missing, has = s.withForgotten(d, missing, has)
 	both := slices.Concat(missing, has)
 	dead := make([]bool, len(both))
 	for i, spec := range both {
@@ -109,7 +110,7 @@ func (s *state) backfill(digest events.Digest, all []events.JobSpec, rules graph
 // cancelled, also with their request, wait until their jobs are withdrawn.
 func decideGraphs(s *state) (out []decision) {
 	for _, id := range slices.Sorted(maps.Keys(s.Over)) {
-		if over := s.OverOf(id); len(over) > 0 && (!s.Stopped(id) && !over[0].Cancelled || len(s.Unwanted(id)) == 0) {
+		if over := s.OverOf(id); len(over) > 0 && !s.amends(s.Requests[id]) && (!s.Stopped(id) && !over[0].Cancelled || len(s.Unwanted(id)) == 0) {
 			out = append(out, endGraph(s, over[0]))
 		}
 	}
@@ -306,7 +307,7 @@ func (s *state) withAncestors(r *request.Request, jobs []events.JobSpec) []event
 		}
 		for ; len(next) > 0; next = next[1:] {
 			for _, i := range on[next[0]] {
-				if j := s.Find(all[i]); !made[i] && s.undone(r, j) {
+				if j := s.Find(all[i]); !made[i] && (s.undone(r, j) || s.forgotten(d, all[i])) {
 					made[i], next, jobs = true, append(next, i), append(jobs, s.nextRound(j, r))
 				}
 			}

@@ -55,8 +55,12 @@ func (s *state) start(r *request.Request, now time.Time) (request.Start, error) 
 		if spec, lacks := s.Lacks(spec, now); lacks {
 			start.Jobs = append(start.Jobs, spec)
 		} else {
-			start.Shared, shared = append(start.Shared, spec.ID), append(shared, spec)
+			shared = append(shared, spec)
 		}
+	}
+	start.Jobs, shared = s.withForgotten(s.Definitions[digest], start.Jobs, shared)
+	for _, spec := range shared {
+		start.Shared = append(start.Shared, spec.ID)
 	}
 	rules := s.rulesOf(r, digest, now)
 	if start.Graph, err = s.graphOf(digest, events.GraphInitial, start.Jobs, shared, nil, rules); err != nil {

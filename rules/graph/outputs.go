@@ -83,3 +83,14 @@ func (g *Graph) Uses(number int, output string, f func(job int)) {
 		}
 	}
 }
+
+// UnmetOutput reports whether a job needs an output of another one that was never stored.
+func (g *Graph) UnmetOutput(number, on int, output string) bool {
+	if !g.settled || !g.has(number) {
+		return false
+	}
+	return slices.ContainsFunc(g.ins[g.into[number]:g.into[number+1]], func(i int32) bool {
+		e := g.edges[i]
+		return int(e.on) == on && e.output == output && !e.met
+	})
+}

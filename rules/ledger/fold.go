@@ -503,6 +503,7 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 			l.Lengths.learn(j.Sort(), f)
 		}
 		l.Outbox.finished(j.of.request, News{e.Seq, l.stored})
+		l.foldGone(j, f, place.Job.Inputs, e.Seq)
 		delete(l.Versions, events.ResultSubject(f.Lane, f.JobID))
 	case events.JobMoved:
 		delete(l.Versions, events.ResultSubject(f.Lane, f.JobID))

@@ -26,6 +26,8 @@ type Graph struct {
 	// States are those of its jobs, Jobs has the newest round of each.
 	States *graph.Graph
 	Jobs   []events.JobID
+	// Gone are outputs that the store had not any more.
+	Gone []Gone `json:",omitempty"`
 	// Lent are the numbers of the jobs of an added graph that its request had before.
 	Lent []int `json:",omitempty"`
 	// blocked counts the blocked jobs for each lane of a target.
@@ -77,6 +79,7 @@ func (l *Ledger) foldGraphEnded(f events.GraphEnded) {
 	left := slices.DeleteFunc(slices.Clone(l.Graphs[f.RequestID]), func(other *Graph) bool { return other == g })
 	if l.Graphs[f.RequestID] = left; len(left) == 0 {
 		delete(l.Graphs, f.RequestID)
+		delete(l.Amending, f.RequestID)
 	}
 	l.noteOver(f.RequestID)
 	l.noteTimed(f.RequestID)
@@ -275,6 +278,7 @@ func (l *Ledger) runAgain(g *Graph, number int, id events.JobID) {
 
 // again puts the next round of a job in its place.
 func (l *Ledger) again(g *Graph, number int, id events.JobID) {
+	g.remade(number, g.Jobs[number])
 	l.leave(g.Jobs[number], place{g, number})
 	l.enter(id, place{g, number})
 	g.States.Inputs(number, func(int, string) { l.noteUse(g, number) })

@@ -109,6 +109,8 @@ type Ledger struct {
 	// Timed are the requests that have a graph with a deadline.
 	Timed map[events.RequestID]bool `json:"-"`
 	in    map[events.JobID][]place
+	// Amending are the requests with a graph in which an output was gone.
+	Amending map[events.RequestID]bool
 	// Blocked counts the blocked jobs of all graphs.
 	Blocked int `json:"-"`
 
@@ -315,7 +317,7 @@ func New() *Ledger {
 		Accounts: map[events.AccountName]events.AccountConfigured{}, Queues: map[events.QueueName]events.QueueConfigured{}, Tree: share.New(), Seats: Seats{In: map[events.QueueName]int{}, Of: map[events.AccountName]int{}},
 		Wishing: map[events.RequestID]bool{}, Withdrawn: map[events.RequestID]bool{}, Torn: map[events.RequestID]bool{}, Artifacts: map[ArtifactKey]Artifact{},
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},
-		Graphs: map[events.RequestID][]*Graph{}, Graphed: map[events.RequestID]int{}, Over: map[events.RequestID]bool{}, Timed: map[events.RequestID]bool{}, in: map[events.JobID][]place{},
+		Graphs: map[events.RequestID][]*Graph{}, Graphed: map[events.RequestID]int{}, Amending: map[events.RequestID]bool{}, Over: map[events.RequestID]bool{}, Timed: map[events.RequestID]bool{}, in: map[events.JobID][]place{},
 		Jobs: map[events.JobID]*Job{}, busy: map[events.RequestID]int{}, Outputs: map[events.JobID][]Yielded{}, yielders: map[stored][]events.JobID{}, Done: map[events.Digest]Run{}, Alike: map[events.RequestID]map[events.JobID]bool{}, keys: keyed{map[events.JobID]events.Digest{}, map[events.Digest]map[events.JobID]bool{}}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},
 		Definitions: map[events.Digest]suite.Definitions{}, Lines: map[events.SuiteName]suite.Lines{}, Unusable: map[events.Digest]string{},
 		Machines: map[events.MachineName]*Machine{}, Classes: map[string]*Class{},

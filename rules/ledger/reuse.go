@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -54,7 +53,7 @@ func (l *Ledger) KeyOf(j *Job, on events.Lane) (events.Digest, bool) {
 		return "", false
 	}
 	var with suite.Goes
-	if with.Inputs, known = l.goesInto(j); !known {
+	if with.Inputs, known = l.Inputs(j); !known {
 		return "", false
 	}
 	if lane, ok := l.Lanes[on]; ok {
@@ -62,25 +61,6 @@ func (l *Ledger) KeyOf(j *Job, on events.Lane) (events.Digest, bool) {
 		with.Fingerprint, with.Drivers = c.Fingerprint, c.Drivers
 	}
 	return d.Key(j.Spec(), with)
-}
-
-// goesInto returns the outputs that a job uses, in the first graph that has it ready; false if one of them is not known.
-func (l *Ledger) goesInto(j *Job) (inputs []events.Input, known bool) {
-	known = true
-	for _, at := range l.in[j.ID] {
-		if at.graph.States.State(at.number) != graph.Ready {
-			continue
-		}
-		at.graph.States.Inputs(at.number, func(on int, output string) {
-			from := l.Jobs[at.graph.Jobs[on]]
-			y, yielded := l.OutputOf(at.graph.Jobs[on], output)
-			if known = known && yielded && from != nil; known {
-				inputs = append(inputs, events.Input{Output: y.Output, JobID: from.ID, Kind: from.like.Kind, Lane: y.Lane})
-			}
-		})
-		break
-	}
-	return inputs, known
 }
 
 // Taken returns the run that a job which waits takes over on a lane; false if it has to run.

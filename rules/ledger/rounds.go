@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -90,7 +91,35 @@ func (l *Ledger) Missing(jobs []events.JobSpec, now time.Time) []events.JobSpec 
 			out = append(out, spec)
 		}
 	}
-	return out
+	return l.withoutIdle(out)
+}
+
+// withoutIdle leaves out the builds for a parent that none of the other jobs needs.
+func (l *Ledger) withoutIdle(jobs []events.JobSpec) []events.JobSpec {
+	idle := func(j events.JobSpec) bool { return j.Backfill && j.Recipe != "" }
+	if !slices.ContainsFunc(jobs, idle) {
+		return jobs
+	}
+	edges := l.Definitions[jobs[0].Definitions].Edges(jobs)
+	needed := make([]bool, len(jobs))
+	for i, j := range jobs {
+		needed[i] = !idle(j)
+	}
+	for more := true; more; {
+		more = false
+		for _, n := range edges {
+			if needed[n.Job] && !needed[n.On] {
+				needed[n.On], more = true, true
+			}
+		}
+	}
+	var left []events.JobSpec
+	for i, j := range jobs {
+		if needed[i] {
+			left = append(left, j)
+		}
+	}
+	return left
 }
 
 // Lacks returns the job in its newest round, and whether that round must still be made: because there is none yet, or
