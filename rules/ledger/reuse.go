@@ -145,7 +145,8 @@ func (l *Ledger) alike(j *Job, is bool) {
 	case is:
 		all[j.ID] = true
 	default:
-		if delete(all, j.ID); len(all) == 0 {
+		delete(all, j.ID)
+		if len(all) == 0 {
 			delete(l.Alike, j.of.request)
 		}
 	}
