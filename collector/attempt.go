@@ -31,6 +31,9 @@ type attempt struct {
 	sink *sink
 	// numbered says that the end tells what was printed. Jobs of definitions of version 1 end as they always did.
 	numbered bool
+	// key names what the job does, if it is known; from is the run that did it before.
+	key  events.Digest
+	from events.JobID
 	// dispatched is the dispatch that the attempt follows.
 	dispatched events.JobDispatched
 }
@@ -153,7 +156,7 @@ func (a *attempt) end(ctx context.Context, cause, err error) job.Command {
 		}
 		return finish
 	}
-	finish.Outcome = events.Success
+	finish.Outcome, finish.Key, finish.ReusedFrom = events.Success, a.key, a.from
 	return finish
 }
 

@@ -40,6 +40,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tachobench/tacho/collector/measure"
+	"github.com/tachobench/tacho/collector/runner"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
@@ -72,6 +73,8 @@ type Config struct {
 	Bench    Bench
 	// SpoolDir is where output waits that does not fit into memory; empty means the directory for temporary files.
 	SpoolDir string
+	// Runs knows what was done before; nil if nothing does: then all jobs run.
+	Runs Runs
 	// Evicted returns the caches that the machine has removed since the last call; nil if it has none.
 	Evicted func() ([]string, error)
 	// Rest ends what the Bench kept from one Run to the next of an attempt, after the last of them; nil if it keeps nothing.
@@ -122,6 +125,9 @@ type Sink interface {
 	Waits(what string)
 	// Counted says how many tokens of the jobserver were not in their place.
 	Counted(j events.JobserverCount)
+	// Recognised says that all that goes into the job is known: tree names the content of its artifact, or of its commit; empty
+	// if the outputs that it uses are all. If taken, an earlier run did the same, and there is nothing left to do.
+	Recognised(ctx context.Context, d suite.Definitions, tree events.Digest) (taken bool, err error)
 	// Log takes one or more lines about the job. Output takes what a command prints, while it runs. Any goroutine may call
 	// them, and they wait for nobody.
 	Log(text string)
@@ -311,7 +317,7 @@ func because(reason string) string {
 func (c *Collector) online() events.Fact {
 	online := events.CollectorOnline{
 		Name: c.Name, Instance: c.Instance, Version: c.Version, PID: c.PID, Environment: c.Environment, UpdateFailed: c.updateFailed(),
-		Knows: []string{events.KnowsSuite2, events.KnowsBuild},
+		Knows: []string{events.KnowsSuite2, events.KnowsBuild}, Drivers: runner.Versions(),
 	}
 	if _, pool := c.Lane.Pool(); pool {
 		online.Knows, online.Evicted = append(online.Knows, events.KnowsMatched), c.evicted()

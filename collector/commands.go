@@ -34,6 +34,10 @@ func (m *Machine) runCommands(ctx context.Context, spec events.JobSpec, d suite.
 		return err
 	}
 	defer in.leave()
+	taken, err := m.recognisedBy(ctx, in, spec, d, sink)
+	if taken || err != nil {
+		return err
+	}
 	job := runner.Steps{
 		Plan: plan, Toolchain: in.toolchain, Slot: m.Slot, Cache: m.Cache, Limits: in.limits, Caches: in.caches.dir,
 		Source: func(dir string) error { return materialise(programs, plan.Source, plan.SourceDigest, dir) },

@@ -39,6 +39,9 @@ type notes struct {
 	phases    events.Phases
 	waits     []string
 	jobserver events.JobserverCount
+	// recognised are the trees that were recognised, and taken says that an earlier run did the same.
+	recognised []events.Digest
+	taken      bool
 	// printed is guarded by mu: those who read it call Output.
 	mu      sync.Mutex
 	printed []byte
@@ -48,6 +51,12 @@ func (n *notes) Output(text []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.printed = append(n.printed, text...)
+}
+
+// Recognised implements collector.Sink.
+func (n *notes) Recognised(_ context.Context, _ suite.Definitions, tree events.Digest) (bool, error) {
+	n.recognised = append(n.recognised, tree)
+	return n.taken, nil
 }
 
 func (n *notes) Stored(_ context.Context, o events.Output, upload bool) error {

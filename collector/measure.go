@@ -44,6 +44,10 @@ type Machine struct {
 
 // Run implements Bench.
 func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definitions, done func(events.TestCase) bool, sink Sink) error {
+	taken, err := m.recognised(ctx, spec, d, sink)
+	if taken || err != nil {
+		return err
+	}
 	if kind, _ := d.Kind(spec.Kind); kind.RunsCommands() {
 		return m.runCommands(ctx, spec, d, done, sink)
 	}
@@ -76,6 +80,10 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 		return err
 	}
 	defer in.leave()
+	taken, err = m.recognisedBy(ctx, in, spec, d, sink)
+	if taken || err != nil {
+		return err
+	}
 	_, err = m.Runner.Run(ctx, runner.Job{
 		Plans: plans, Toolchain: in.toolchain, Turn: m.take(m.kindOf(spec), sink), Slot: m.Slot, Cache: m.Cache, Done: done, Limits: in.limits, Caches: in.caches.dir,
 		Uploads: uploads, Storage: m.storage(spec, sink),

@@ -167,6 +167,13 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 			j.Measured = f.Measured
 		}
 		j.Skipped, j.Failed, j.DurationMS = f.Skipped, f.Failed, f.DurationMS
+		switch {
+		case f.Outcome != events.Success:
+		case f.ReusedFrom != "":
+			s.takeOver(m, j, f.ReusedFrom, f.Key)
+		default:
+			j.Key = events.Digest(cleanText(string(f.Key)))
+		}
 		if took, tells := queue.Took(f, !j.RunsCommands); tells && j.Sample == "" { // a sample may measure a part only
 			s.recordDuration(m, j, j.wholly(took))
 		}

@@ -98,6 +98,9 @@ func (s *state) wants(facts []fact) wanted {
 			job(f.Job.ID)
 		case events.WorkFact:
 			job(f.Which())
+			if finished, is := f.(events.JobFinished); is && finished.ReusedFrom != "" {
+				job(finished.ReusedFrom)
+			}
 		case events.ResultFact:
 			job(f.Which())
 		case events.DeliveryReceived:
@@ -147,6 +150,9 @@ func (s *state) wantsJobs(w *wanted, f events.RequestFact, job func(events.JobID
 		}
 	case events.JobForced:
 		job(f.JobID)
+	case events.JobReused:
+		job(f.JobID)
+		job(f.From)
 	case events.JobsWithdrawn:
 		for _, id := range f.Jobs {
 			job(id)

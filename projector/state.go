@@ -79,6 +79,7 @@ type changes struct {
 	newDefinitions   []definitionRow
 	dirtyLines       map[lineKey]bool
 	noises           []noiseFound
+	takenOver        []takenOver
 	results          []resultRow
 	errors           []errorRow
 	outputs          map[outputKey]outputRow

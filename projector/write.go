@@ -77,6 +77,7 @@ func (s *state) batchChanges(b *pgx.Batch) error {
 	if err := batchRows(b, "put_results", "result", s.results); err != nil {
 		return err
 	}
+	s.batchReuse(b)
 	s.batchNoise(b)
 	if !s.queueChanged {
 		return nil

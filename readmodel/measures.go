@@ -25,6 +25,8 @@ type Result struct {
 	Definitions events.Digest    `json:"definitions"`
 	MeasuredAt  time.Time        `json:"measured_at"`
 	Seq         events.Seq       `json:"seq"`
+	// ReusedFrom is the run that measured it, if JobID took that over; empty for what JobID measured itself.
+	ReusedFrom events.JobID `json:"reused_from,omitempty"`
 }
 
 // Series is the history of one metric of one test case on one machine. It shows how large the noise is.

@@ -45,6 +45,8 @@ type ResultRow struct {
 	Env events.Digest `db:"env"`
 	// Sample is empty for the base series, of which each test case has one result for each Env.
 	Sample string `db:"sample"`
+	// ReusedFrom is the run that measured it, if the job took it over; empty for what it measured itself.
+	ReusedFrom events.JobID `db:"reused_from"`
 	// Machine is the name of that machine; empty if Env is.
 	Machine string `db:"machine,query"`
 }
@@ -80,7 +82,7 @@ func (r ResultRow) result() (Result, error) {
 		Suite: r.Suite, Tag: r.Tag,
 		MeasuredCase: events.MeasuredCase{TestCase: r.TestCase(), Iterations: iterations},
 		Collector:    r.Collector, Environment: r.Environment, Token: r.Token, Attempt: r.Attempt, JobID: r.JobID,
-		RequestID: r.RequestID, Definitions: r.Definitions, MeasuredAt: r.MeasuredAt, Seq: r.Seq, Machine: r.Machine,
+		RequestID: r.RequestID, Definitions: r.Definitions, MeasuredAt: r.MeasuredAt, Seq: r.Seq, Machine: r.Machine, ReusedFrom: r.ReusedFrom,
 	}, nil
 }
 

@@ -256,6 +256,11 @@ type Job struct {
 	Forced string `db:"forced" json:"forced,omitempty"`
 	// Iterations is how often the job measures each test case, if it was changed so; 0 for as often as the definitions say.
 	Iterations int `db:"iterations" json:"iterations,omitempty"`
+	// Key names what the job did and with what, if others can take it over. ReusedFrom is the run that it took over instead of
+	// running, ReusedTag the tag of that; empty if it ran.
+	Key        events.Digest `db:"key" json:"key,omitempty"`
+	ReusedFrom events.JobID  `db:"reused_from" json:"reused_from,omitempty"`
+	ReusedTag  events.Tag    `db:"reused_tag" json:"reused_tag,omitempty"`
 	// Outputs are the names of what it stored for others. Built is what it is made of, and what it uses of others; nil for
 	// jobs that neither build nor use what others built.
 	Outputs []string  `db:"outputs" json:"-"`

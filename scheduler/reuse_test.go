@@ -68,7 +68,7 @@ func (f *graphFarm) machineIs(fingerprint events.Digest, version string) {
 	for name := range f.state.Collectors {
 		f.fold(events.CollectorOnline{
 			Name: name, Instance: "i", Environment: events.Environment{Fingerprint: fingerprint},
-			Drivers: map[string]string{suite.DriverCommand: version}, Knows: []string{events.KnowsMatched},
+			Drivers: map[string]string{suite.DriverCommand: version}, Knows: []string{events.KnowsMatched, events.KnowsBuild, events.KnowsSuite2},
 		})
 	}
 }

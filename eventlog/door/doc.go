@@ -12,6 +12,7 @@
 //	output    a piece of a job's output
 //	begin     begin to store an output of the job in hand  chunk, finish   its chunks, and its end
 //	open      find an output that the job in hand uses     piece           its chunks
+//	done      which run did what the job in hand does
 //	read      all events of an aggregate that concerns it (several answers)
 //	old       what collectors of an earlier version ask first; the answer says that they must be updated
 //
@@ -73,6 +74,7 @@ const (
 	verbFinish Verb = "finish"
 	verbOpen   Verb = "open"
 	verbPiece  Verb = "piece"
+	verbDone   Verb = "done"
 	// verbOld is what collectors of an earlier version ask first. The answer tells their operator to update them.
 	verbOld Verb = "old"
 )
@@ -85,7 +87,7 @@ const OldQuestions = "$JS.API.DIRECT.GET.EVENTS"
 func Verbs(name events.CollectorName) map[Verb]string {
 	out := map[Verb]string{}
 	for _, v := range []Verb{
-		verbAppend, verbLast, verbNext, verbLeave, verbAnswer, verbBeat, verbOutput, verbRead, verbOld,
+		verbAppend, verbLast, verbNext, verbLeave, verbAnswer, verbBeat, verbOutput, verbDone, verbRead, verbOld,
 		verbBegin, verbChunk, verbFinish, verbOpen, verbPiece,
 	} {
 		out[v] = subject(string(name), v)
@@ -126,6 +128,8 @@ type request struct {
 	Delay    time.Duration `json:"delay,omitempty"`
 	// Output is a piece of a job's output.
 	Output *eventlog.LogChunk `json:"output,omitempty"`
+	// Same has the job in hand, and the key of what it does.
+	Same *sameAs `json:"same,omitempty"`
 	// Wish is the output to store. JobID is the job that stores it, Place the put, and N the chunk. With a chunk the request
 	// has its content behind a line feed.
 	Wish  *blob.Wish   `json:"wish,omitempty"`
@@ -175,6 +179,8 @@ type answer struct {
 	// Holder is the beat that holds the name, BeatTTL how long a beat lives.
 	Holder  *eventlog.Beat `json:"holder,omitempty"`
 	BeatTTL time.Duration  `json:"beat_ttl,omitempty"`
+	// Same is the run that did what a job does.
+	Same *sameAs `json:"same,omitempty"`
 	// Place is a put or an output, There is set if the output to store is there, Bytes is its size, and Done is set if it is
 	// stored now. The answer to piece has its content behind a line feed.
 	Place   *blob.Place `json:"place,omitempty"`

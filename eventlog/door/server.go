@@ -35,6 +35,9 @@ type Config struct {
 	JobLogs  eventlog.JobLogs
 	// Outputs is the store of outputs; nil if this core has none.
 	Outputs blob.Pieces
+	// Stored reports whether an output can still be had, and keeps it from being dropped for a while; nil if this core has no
+	// store of outputs.
+	Stored func(ctx context.Context, lane events.Lane, digest events.Digest) bool
 	// Guard knows the collectors. The caller feeds it (Learn, Told).
 	Guard *Guard
 	// BeatTTL is how long a heartbeat lives.
@@ -253,6 +256,8 @@ func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who
 		return d.output(ctx, lane, req)
 	case verbBegin, verbChunk, verbFinish, verbOpen, verbPiece:
 		return d.outputs(ctx, v, name, lane, req)
+	case verbDone:
+		return d.done(ctx, name, lane, req)
 	case verbOld: // take has turned it away
 	case verbRead:
 		return d.read(ctx, *standing.Registered, who, req, m)

@@ -86,6 +86,12 @@ func (s Site) Rights() map[string][]any {
 		"beat": {
 			s.beat(s.Name, "claim"), s.beat(s.Victim, "claim"), s.beat(s.Victim, "release"), s.beat("*", "claim"), s.beat("", "beat"), map[string]any{"v": 1},
 		},
+		"done": {
+			map[string]any{"v": 1, "same": map[string]any{"job_id": "j1", "key": "k"}},
+			map[string]any{"v": 1, "same": map[string]any{"job_id": "../*", "key": strings.Repeat("k", 4096)}},
+			map[string]any{"v": 1, "same": map[string]any{"job_id": "j1", "key": "k", "from": "j2", "counts": true}},
+			map[string]any{"v": 1},
+		},
 		"output": {
 			map[string]any{"v": 1, "output": map[string]any{"job_id": "j1", "text": "\x1b[2Jhello"}},
 			map[string]any{"v": 1, "output": map[string]any{"job_id": "../*", "text": ">"}},

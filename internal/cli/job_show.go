@@ -51,6 +51,7 @@ func (p *Program) showJob(j readmodel.JobHistory) error {
 		{"reason", j.Reason},
 		{"forced", j.Forced},
 		{"expected", expectedToTake(j.CostMS)},
+		{"reused", j.Reused()},
 		{"created", moment(&j.CreatedAt)},
 		{"ended", moment(j.FinishedAt)},
 		{"cases", fmt.Sprintf("%d measured, %d skipped, %d failed", j.Measured, j.Skipped, j.Failed)},

@@ -36,12 +36,15 @@ type Side struct {
 	DefinitionsNote string `json:"definitions_note,omitempty"`
 }
 
-// Notes say what is special about the definitions that either artifact was measured with.
+// Notes say what is special about the definitions that either artifact was measured with, and what was not measured again.
 func (c Comparison) Notes() (out []string) {
 	for _, s := range []Side{c.A, c.B} {
 		if s.DefinitionsNote != "" {
 			out = append(out, s.DefinitionsNote)
 		}
+	}
+	if same := c.sameNote(); same != "" {
+		out = append(out, same)
 	}
 	return out
 }
@@ -60,6 +63,8 @@ type Comparison struct {
 	// Complete is set if both sides are complete; else Incomplete says in words what may be missing.
 	Complete   bool   `json:"complete"`
 	Incomplete string `json:"incomplete,omitempty"`
+	// Same counts the results that both sides took from one run, because what was measured is byte for byte the same.
+	Same int `json:"same,omitempty"`
 	// Forced are the jobs of both that ran although not all that they need had succeeded.
 	Forced []compare.ForcedJob `json:"forced,omitempty"`
 	// Failed are the test cases of B that have an error and no result, with the part of the error that tells the

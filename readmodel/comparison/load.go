@@ -144,6 +144,9 @@ func (t Tables) judged(ctx context.Context, name events.SuiteName, q Query, a, b
 	if c.Forced, err = t.forced(ctx, name, q.B, q.A); err != nil {
 		return c, err
 	}
+	if q.A != q.B {
+		c.Same = sameRuns(a, b)
+	}
 	c.Complete = c.A.Complete && c.B.Complete
 	c.Incomplete = strings.TrimSpace(c.A.Note + " " + c.B.Note)
 	return c, nil

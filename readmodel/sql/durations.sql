@@ -5,7 +5,7 @@ WITH seen AS (
            row_number() OVER (PARTITION BY benchmark, profile, scenario, backend ORDER BY seq DESC, tag) AS age,
            first_value(environment) OVER (PARTITION BY benchmark ORDER BY seq DESC, tag) AS machine
     FROM result
-    WHERE suite = @suite AND target = @target AND sample = ''
+    WHERE suite = @suite AND target = @target AND sample = '' AND reused_from = ''
 )
 SELECT s.benchmark, s.profile, s.scenario, s.backend, @target::text AS target,
        percentile_cont(0.5) WITHIN GROUP (ORDER BY took.seconds) AS seconds,

@@ -12,7 +12,7 @@ WITH RECURSIVE ancestor (tag, depth) AS (
     FROM ancestor a
     WHERE a.tag <> @before
       AND EXISTS (SELECT FROM benchmark_request r WHERE r.suite = @suite AND r.tag = a.tag AND r.kind = 'master')
-      AND EXISTS (SELECT FROM result WHERE suite = @suite AND tag = a.tag AND sample = '')
+      AND EXISTS (SELECT FROM result WHERE suite = @suite AND tag = a.tag AND sample = '' AND reused_from = '')
     GROUP BY a.tag
     ORDER BY depth
     LIMIT @n::bigint
@@ -20,7 +20,7 @@ WITH RECURSIVE ancestor (tag, depth) AS (
     SELECT r.benchmark, r.profile, r.scenario, r.backend, r.target, m.metric, r.environment, n.depth, n.tag,
            (SELECT min(v.value::double precision) FROM json_array_elements_text(m.values) AS v (value)) AS value
     FROM nearest n
-    JOIN result r ON r.suite = @suite AND r.tag = n.tag AND r.sample = ''
+    JOIN result r ON r.suite = @suite AND r.tag = n.tag AND r.sample = '' AND r.reused_from = ''
      -- Definitions that its branch never used may measure something else under the same names.
      AND NOT EXISTS (SELECT FROM benchmark_request c WHERE c.request_id = r.request_id AND c.customised)
     CROSS JOIN LATERAL json_each(r.statistics) AS m (metric, values)

@@ -60,6 +60,15 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 	}
 }
 
+func (l *Ledger) foldAssignment(f events.AssignmentFact) {
+	lane := l.lane(f.Where())
+	lane.Assignment = job.Assign(lane.Assignment, f)
+	if lane.Assignment.Serving != "" {
+		lane.Served = lane.Assignment.Serving
+	}
+	l.noteServer(f.Where())
+}
+
 // expectedFrom notes since when a registered collector is expected.
 func (c *Collector) expectedFrom(l *Ledger) {
 	if c.Expected.IsZero() {

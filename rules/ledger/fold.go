@@ -566,15 +566,6 @@ func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 	l.endInGraphs(j)
 }
 
-func (l *Ledger) foldAssignment(f events.AssignmentFact) {
-	lane := l.lane(f.Where())
-	lane.Assignment = job.Assign(lane.Assignment, f)
-	if lane.Assignment.Serving != "" {
-		lane.Served = lane.Assignment.Serving
-	}
-	l.noteServer(f.Where())
-}
-
 func (l *Ledger) foldDefinitions(f events.DefinitionsPublished) {
 	if !f.Aside {
 		l.mendPoison(f.Suite)

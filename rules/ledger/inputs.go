@@ -32,22 +32,30 @@ func (l *Ledger) noteUse(g *Graph, number int) {
 
 // Inputs returns the outputs that a job uses: that of its artifact first, then in the order of the needs of its kind. One
 // that is not known any more is left out: its collector says so.
-func (l *Ledger) Inputs(j *Job) (inputs []events.Input) {
+func (l *Ledger) Inputs(j *Job) []events.Input {
+	inputs, _ := l.inputs(j)
+	return inputs
+}
+
+// inputs is Inputs, and whether all of them are known.
+func (l *Ledger) inputs(j *Job) (inputs []events.Input, all bool) {
 	if !j.Uses {
-		return nil
+		return nil, true
 	}
 	at, ok := l.readyIn(j)
 	if !ok {
-		return nil // its graph has ended
+		return nil, false // its graph has ended
 	}
+	all = true
 	at.graph.States.Inputs(at.number, func(on int, output string) {
-		if in, known := l.inputOf(at.graph.Jobs[on], output); known {
+		in, known := l.inputOf(at.graph.Jobs[on], output)
+		if all = all && known; known {
 			inputs = append(inputs, in)
 		}
 	})
 	d := l.Definitions[j.of.definitions]
 	slices.SortStableFunc(inputs, func(a, b events.Input) int { return cmp.Compare(orderOf(d, j, a), orderOf(d, j, b)) })
-	return inputs
+	return inputs, all
 }
 
 // readyIn returns a place of a job in a graph that lets it run; false if there is none.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -46,21 +45,15 @@ func (l *Ledger) counts(j *Job) bool {
 		!slices.ContainsFunc(l.in[j.ID], func(at place) bool { return at.graph.States.Forced(at.number) })
 }
 
-// Takes reports whether a job may take another one's run over, if their keys are equal. What a person asked to run again runs,
-// and so does what has begun: it may have results of its own.
-func (l *Ledger) Takes(j *Job) bool {
-	return j.Round == 0 && j.Attempt == 0 && !j.State.Terminal() && l.counts(j)
-}
-
 // KeyOf returns the key of a job that waits, as it would have it on a lane; false if it takes nothing over, or if not all that
-// goes into it is known.
+// goes into it is known. What a person asked to run again runs, and so does what has begun: it may have results of its own.
 func (l *Ledger) KeyOf(j *Job, on events.Lane) (events.Digest, bool) {
 	d, known := l.Definitions[j.of.definitions]
-	if !known || d.Version < suite.FormVersion || !l.Takes(j) || j.State != events.JobQueued || j.Place > 0 {
+	if !known || d.Version < suite.FormVersion || j.State != events.JobQueued || j.Place > 0 || j.Round > 0 || j.Attempt > 0 || !l.counts(j) {
 		return "", false
 	}
 	var with suite.Goes
-	if with.Inputs, known = l.goesInto(j); !known {
+	if with.Inputs, known = l.inputs(j); !known {
 		return "", false
 	}
 	if lane, ok := l.Lanes[on]; ok {
@@ -70,25 +63,6 @@ func (l *Ledger) KeyOf(j *Job, on events.Lane) (events.Digest, bool) {
 	return d.Key(j.Spec(), with)
 }
 
-// goesInto returns the outputs that a job uses, in the first graph that has it ready; false if one of them is not known.
-func (l *Ledger) goesInto(j *Job) (inputs []events.Input, known bool) {
-	known = true
-	for _, at := range l.in[j.ID] {
-		if at.graph.States.State(at.number) != graph.Ready {
-			continue
-		}
-		at.graph.States.Inputs(at.number, func(on int, output string) {
-			from := l.Jobs[at.graph.Jobs[on]]
-			y, yielded := l.OutputOf(at.graph.Jobs[on], output)
-			if known = known && yielded && from != nil; known {
-				inputs = append(inputs, events.Input{Output: y.Output, JobID: from.ID, Kind: from.like.Kind, Lane: y.Lane})
-			}
-		})
-		break
-	}
-	return inputs, known
-}
-
 // Taken returns the run that a job which waits takes over on a lane; false if it has to run.
 func (l *Ledger) Taken(j *Job, on events.Lane) (run Run, key events.Digest, ok bool) {
 	if key, ok = l.KeyOf(j, on); !ok {
@@ -96,6 +70,39 @@ func (l *Ledger) Taken(j *Job, on events.Lane) (run Run, key events.Digest, ok b
 	}
 	run, ok = l.Done[key]
 	return run, key, ok && run.Job != j.ID && l.Wanted(j)
+}
+
+// Same returns the run that did what a job in hand does; the zero value for none. counts is false if what the job does stands
+// for no other one.
+func (l *Ledger) Same(id events.JobID, key events.Digest) (run Run, counts bool) {
+	j, ok := l.Jobs[id]
+	if !ok || j.State.Terminal() || !l.counts(j) {
+		return Run{}, false
+	}
+	if run = l.Done[key]; j.Round > 0 || j.Attempt > 1 || run.Job == id {
+		run = Run{} // a person asked to run it again, or it may have results of its own
+	}
+	return run, true
+}
+
+// YieldsOf returns what a run yielded of what the kind of a job yields; complete is false if some of it is not known any more.
+func (l *Ledger) YieldsOf(id, run events.JobID) (all []Yielded, complete bool) {
+	j, ok := l.Jobs[id]
+	if !ok {
+		return nil, false
+	}
+	kind, ok := l.Definitions[j.of.definitions].Kind(j.like.Kind)
+	if !ok {
+		return nil, false
+	}
+	for _, o := range kind.Outputs {
+		y, known := l.OutputOf(run, o.Name)
+		if !known {
+			return nil, false
+		}
+		all = append(all, y)
+	}
+	return all, true
 }
 
 // noteAlike notes whether a job stands in a line and can take a run over.
@@ -138,7 +145,8 @@ func (l *Ledger) alike(j *Job, is bool) {
 	case is:
 		all[j.ID] = true
 	default:
-		if delete(all, j.ID); len(all) == 0 {
+		delete(all, j.ID)
+		if len(all) == 0 {
 			delete(l.Alike, j.of.request)
 		}
 	}

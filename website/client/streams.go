@@ -57,7 +57,8 @@ func (c *Client) JobLog(ctx context.Context, id events.JobID, follow bool, w io.
 
 // JobOutput writes what a job stored under a name to w: a tar file. What was written before an error is worth nothing.
 func (c *Client) JobOutput(ctx context.Context, id events.JobID, name string, w io.Writer) error {
-	return c.copyText(ctx, "jobs/"+url.PathEscape(string(id))+"/outputs/"+url.PathEscape(name), nil, w)
+	_, err := c.copyText(ctx, "jobs/"+url.PathEscape(string(id))+"/outputs/"+url.PathEscape(name), nil, w)
+	return err
 }
 
 // FollowEvents calls f with each event that q selects, in order, as they come, until ctx ends or f returns an

@@ -1,0 +1,63 @@
+package door
+
+import (
+	"context"
+
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/ledger"
+)
+
+// sameAs is what a collector asks about the job in hand, and what it is told.
+type sameAs struct {
+	JobID events.JobID  `json:"job_id"`
+	Key   events.Digest `json:"key,omitempty"`
+	// From is the run that did the same; empty for none. Counts says that what the job does may stand for others.
+	From   events.JobID `json:"from,omitempty"`
+	Counts bool         `json:"counts,omitempty"`
+}
+
+// maxKey bounds a key in bytes.
+const maxKey = 128
+
+// done answers which run did what a collector's job in hand does. The outputs of a build must still be in the store.
+func (d *Door) done(ctx context.Context, name events.CollectorName, lane events.Lane, req request) answer {
+	q := req.Same
+	if q == nil || q.Key == "" || len(q.Key) > maxKey {
+		return answer{Refusal: misshapen("a question about a job without a key, or with one of more than %d bytes", maxKey)}
+	}
+	// The job began with the event that the collector has just appended.
+	if why := d.reach(ctx, req.After); why != nil {
+		return answer{Refusal: why}
+	}
+	v := d.Guard.books.view(name)
+	if w := v.lane.work; w.Phase != job.Current || w.Collector != name || w.JobID != q.JobID {
+		return answer{Refusal: &refusal{Kind: lost, Reason: "collector " + string(name) + " does not execute that job now"}}
+	}
+	out, yields, complete := sameAs{JobID: q.JobID}, []ledger.Yielded(nil), false
+	d.Guard.books.look(func(l *ledger.Ledger) {
+		var run ledger.Run
+		if run, out.Counts = l.Same(q.JobID, q.Key); run.Job != "" {
+			yields, complete = l.YieldsOf(q.JobID, run.Job)
+			out.From = run.Job
+		}
+	})
+	if !complete {
+		out.From = ""
+	}
+	for _, y := range yields {
+		if out.From != "" && (d.Stored == nil || !d.Stored(ctx, y.Lane, y.Digest)) {
+			out.From = ""
+		}
+	}
+	return answer{Same: &out}
+}
+
+// Same implements collector.Runs.
+func (c *Client) Same(ctx context.Context, id events.JobID, key events.Digest) (from events.JobID, counts bool, err error) {
+	a, err := c.ask(ctx, "ask which run did the same as job "+string(id), verbDone, request{Same: &sameAs{JobID: id, Key: key}}, answerWithin)
+	if err != nil || a.Same == nil {
+		return "", false, err
+	}
+	return a.Same.From, a.Same.Counts, nil
+}
