@@ -70,7 +70,13 @@ func (m *Machine) storage(spec events.JobSpec, sink Sink) runner.Storage {
 		if m.Blobs == nil {
 			return fmt.Errorf("%w: %w", runner.ErrOutput, errNoStore)
 		}
-		err := m.Blobs.Put(ctx, m.Lane, spec.ID, o, content)
+		put := m.Blobs.Put
+		if upload {
+			put = func(ctx context.Context, lane events.Lane, job events.JobID, o events.Output, content io.Reader) error {
+				return blob.Upload(ctx, m.Blobs, lane, job, o, content)
+			}
+		}
+		err := put(ctx, m.Lane, spec.ID, o, content)
 		switch {
 		case errors.Is(err, blob.ErrDamaged):
 			return fmt.Errorf("%w: its files changed while they were stored: %w", runner.ErrOutput, err)

@@ -157,13 +157,20 @@ func lacks(text string, parts []string) string {
 }
 
 // A reader of docs/sharing-tour.md types its commands in their order.
-func TestTheTourOfASharedFarm(t *testing.T) {
+func TestTheTourOfASharedFarm(t *testing.T) { tour(t, "sharing-tour.md") }
+
+// A reader of docs/builds-tour.md does the same: from a commit to a report, built by the farm.
+func TestTheTourOfBuilds(t *testing.T) { tour(t, "builds-tour.md") }
+
+// tour types the commands of a page in their order.
+func tour(t *testing.T, page string) {
+	t.Helper()
 	t.Parallel()
 	s := newSite(t)
 	s.prepare()
 	sh := s.newShell()
 	here := strings.NewReplacer(`os = "linux"`, fmt.Sprintf("os = %q", runtime.GOOS), `arch = "amd64"`, fmt.Sprintf("arch = %q", runtime.GOARCH))
-	for _, b := range blocks(t, "sharing-tour.md") {
+	for _, b := range blocks(t, page) {
 		b.commands = here.Replace(b.commands)
 		sh.follow(s, b)
 	}

@@ -46,11 +46,20 @@ func (d *Door) done(ctx context.Context, name events.CollectorName, lane events.
 		out.From = ""
 	}
 	for _, y := range yields {
-		if out.From != "" && (d.Stored == nil || !d.Stored(ctx, y.Lane, y.Digest)) {
+		if out.From != "" && !d.has(ctx, y) {
 			out.From = ""
 		}
 	}
 	return answer{Same: &out}
+}
+
+// has reports whether an output can still be had. That counts as a use of it, so it stays for a while.
+func (d *Door) has(ctx context.Context, y ledger.Yielded) bool {
+	if d.Outputs == nil {
+		return false
+	}
+	_, _, err := d.Outputs.Open(ctx, y.Lane, y.Digest)
+	return err == nil
 }
 
 // Same implements collector.Runs.

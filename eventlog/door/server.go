@@ -35,9 +35,6 @@ type Config struct {
 	JobLogs  eventlog.JobLogs
 	// Outputs is the store of outputs; nil if this core has none.
 	Outputs blob.Pieces
-	// Stored reports whether an output can still be had, and keeps it from being dropped for a while; nil if this core has no
-	// store of outputs.
-	Stored func(ctx context.Context, lane events.Lane, digest events.Digest) bool
 	// Guard knows the collectors. The caller feeds it (Learn, Told).
 	Guard *Guard
 	// BeatTTL is how long a heartbeat lives.

@@ -265,7 +265,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 		Verify: p.verify, Version: p.Version, Clock: p.Clock, Logger: p.Logger.With("part", "website"), Registry: p.registry,
 		Site: p.Config.GitHub.Site, Readers: p.Config.Readers, OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
 		AffinityWait: p.Config.Scheduler.AffinityWait.Std(), RoomWait: p.Config.Scheduler.RoomWait.Std(), Preview: p.preview, CannotRead: p.cannotRead,
-		SLA: p.Config.SLA, Outputs: p.usage.last,
+		SLA: p.Config.SLA, Outputs: p.usage.last, Blobs: blob.Whole{Pieces: p.core.outputs},
 	})
 	p.run(site.Run)
 	return site.Handler()

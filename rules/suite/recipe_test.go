@@ -63,6 +63,7 @@ var unhashed = map[string]string{
 	"Kind.SourceDigest": changes,
 	"Kind.Env":          changes,
 	"Kind.Timeout":      changes,
+	"Kind.Chunks":       "which jobs are made",
 	"Kind.Tokens":       "how quick it is",
 	"Kind.Uploads":      "for people, no job uses them",
 	"Kind.Retries":      "how often it is tried",
@@ -131,6 +132,7 @@ var unhashed = map[string]string{
 	"Benchmark.ExcludeScenarios": changes,
 	"Benchmark.CompilerArgs":     changes,
 
+	"JobSpec.Chunk":       "through the benchmarks that are measured",
 	"JobSpec.ID":          "a name",
 	"JobSpec.Artifact":    "its content is an input; commands that name the tag are tested beside this",
 	"JobSpec.Kind":        "it must be a kind of the definitions, see Kind.Name",
