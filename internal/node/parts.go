@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tachobench/tacho/artifact"
+	"github.com/tachobench/tacho/blob"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/eventlog/presence"

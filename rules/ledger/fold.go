@@ -452,7 +452,7 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 	lane := l.lane(f.Where())
 	j, ok := l.Jobs[f.Which()]
 	if dequeued, is := f.(events.JobDequeued); is && ok {
-		dequeued.Job = j.Spec() // do not trust the collector's copy of the job
+		dequeued.Job = l.dispatched(lane, dequeued.Place, j) // do not trust the collector's copy of the job
 		f = dequeued
 	}
 	before, begun := lane.Work.Lane, lane.Begun

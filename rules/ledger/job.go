@@ -107,3 +107,11 @@ type Wanter struct {
 	Request               events.RequestID
 	Counts, Repair, Looks bool `json:",omitempty"`
 }
+
+// dispatched returns a job as it was dispatched at a place of a lane: with what it uses and has there.
+func (l *Ledger) dispatched(lane *Lane, place uint64, j *Job) events.JobSpec {
+	if d, ok := lane.Dispatches[place]; ok && d.Job.ID == j.ID {
+		return d.Job
+	}
+	return j.Spec()
+}
