@@ -28,15 +28,6 @@ func (s *state) diagnosticsSeen(j *jobRow, f *events.DiagnosticsSeen) {
 	}
 }
 
-// diagnosedBefore notes that a job takes over what another one did: its diagnostics are those of that one.
-func (s *state) diagnosedBefore(j *jobRow, from events.JobID) {
-	if from == "" || j == nil {
-		return
-	}
-	j.Diagnosed = &readmodel.Diagnosed{Of: from}
-	s.dirtyJobs[j.ID] = true
-}
-
 // batchDiagnostics adds the statement for what commands had to say. Jobs that have left the tables say nothing.
 func (s *state) batchDiagnostics(b *pgx.Batch) error {
 	return put(b, "diagnostic", slices.DeleteFunc(s.diagnostics, func(d diagnosticRow) bool { return s.retired[d.JobID] }))

@@ -178,7 +178,6 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 			s.recordDuration(m, j, j.wholly(took))
 		}
 		s.recordUse(j, f)
-		s.diagnosedBefore(j, f.ReusedFrom)
 	case events.JobMoved:
 		s.moved(j)
 		j.MovedAt = pointer(m.at)

@@ -55,7 +55,6 @@ func (s *state) foldRequest(m moment, f events.RequestFact) {
 		s.jobForced(m, f)
 	case events.JobReused:
 		s.jobReused(m, f)
-		s.diagnosedBefore(s.jobs[f.JobID], f.From)
 	case events.GraphProposed, events.GraphWanted, events.GraphRefused:
 		// They are in the archive; JobsCreated tells what was made.
 	}

@@ -26,10 +26,9 @@ type DiagnosticRow struct {
 	Count int          `db:"count"`
 }
 
-// Diagnosed is how much the commands of a job had to say. A job that took over what another one did has Of alone.
+// Diagnosed is how much the commands of a job had to say. What a job took over, another one said.
 type Diagnosed struct {
-	Of    events.JobID `json:"of,omitempty"`
-	Token events.Seq   `json:"token,omitempty"`
+	Token events.Seq `json:"token,omitempty"`
 	// Kept counts the texts that are kept, More the other ones.
 	Kept int `json:"kept,omitempty"`
 	More int `json:"more,omitempty"`
@@ -140,25 +139,22 @@ func saidWords(lines map[string]int, different, duplicates int) string {
 
 // jobDiagnostics returns what a job had to say; nil for nothing.
 func jobDiagnostics(ctx context.Context, tx pgx.Tx, j Job) (*JobDiagnostics, error) {
-	if j.Diagnosed == nil {
-		return nil, nil
-	}
-	d, of := j.Diagnosed, j.Diagnosed.Of
-	if of != "" {
-		origin, err := jobs(ctx, tx, JobFilter{ID: of})
-		if err != nil {
+	d := j.Diagnosed
+	if j.ReusedFrom != "" {
+		origin, err := jobs(ctx, tx, JobFilter{ID: j.ReusedFrom})
+		if err != nil || len(origin) == 0 {
 			return nil, err
 		}
-		if len(origin) == 0 || origin[0].Diagnosed == nil {
-			return nil, nil
-		}
 		d = origin[0].Diagnosed
+	}
+	if d == nil {
+		return nil, nil
 	}
 	items, err := all[Diagnostic](ctx, tx, "diagnostics_of_job", j.ID)
 	if len(items)+d.More == 0 {
 		return nil, err
 	}
-	return &JobDiagnostics{JobID: j.ID, Of: of, Lines: d.Lines, Items: items, More: d.More}, err
+	return &JobDiagnostics{JobID: j.ID, Of: j.ReusedFrom, Lines: d.Lines, Items: items, More: d.More}, err
 }
 
 // Diagnostics returns what the jobs of a request had to say, by graph; none for nothing.

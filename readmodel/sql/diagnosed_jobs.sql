@@ -5,15 +5,15 @@ WITH placed AS (
     UNION ALL
     SELECT -1, row_number() OVER (ORDER BY created_seq, ordinal) - 1, job_id
     FROM job_queue j
-    WHERE request_id = $1 AND diagnosed IS NOT NULL
+    WHERE request_id = $1 AND (diagnosed IS NOT NULL OR reused_from <> '')
       AND NOT EXISTS (SELECT FROM graph_job n WHERE n.request_id = j.request_id AND n.job_id = j.job_id)
 ), told AS (
-    SELECT p.graph, p.number, j.job_id, j.kind, j.target, j."set", j.backend, j.profile, o.diagnosed, coalesce(j.diagnosed->>'of', '') AS said_by,
+    SELECT p.graph, p.number, j.job_id, j.kind, j.target, j."set", j.backend, j.profile, o.diagnosed, j.reused_from AS said_by,
            (o.diagnosed->>'token')::bigint AS token
     FROM placed p
     JOIN job_queue j USING (job_id)
-    JOIN job_queue o ON o.job_id = coalesce(j.diagnosed->>'of', j.job_id)
-    WHERE j.diagnosed IS NOT NULL AND o.diagnosed->>'token' IS NOT NULL
+    JOIN job_queue o ON o.job_id = coalesce(nullif(j.reused_from, ''), j.job_id)
+    WHERE o.diagnosed IS NOT NULL
 ), texts AS (
     SELECT t.graph, t.number, row_number() OVER (PARTITION BY t.graph, d.hash ORDER BY t.number, d.place) > 1 AS again
     FROM told t JOIN diagnostic d USING (token)

@@ -18,8 +18,8 @@ WITH me AS (
     SELECT j.job_id, b.number, (o.diagnosed->>'token')::bigint AS token
     FROM (SELECT job_id, number FROM before UNION ALL SELECT job_id, NULL FROM me) b
     JOIN job_queue j USING (job_id)
-    JOIN job_queue o ON o.job_id = coalesce(j.diagnosed->>'of', j.job_id)
-    WHERE j.diagnosed IS NOT NULL AND o.diagnosed->>'token' IS NOT NULL
+    JOIN job_queue o ON o.job_id = coalesce(nullif(j.reused_from, ''), j.job_id)
+    WHERE o.diagnosed IS NOT NULL
 ), mine AS (
     SELECT d.* FROM told t JOIN diagnostic d USING (token) WHERE t.number IS NULL
 ), first AS (
