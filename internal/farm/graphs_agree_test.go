@@ -55,6 +55,7 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 				w.settle()
 				log = w.stored()
 			})
+			countChunks(t, log, seen)
 			for _, size := range []int{1, 7, 1000} {
 				t.Run(fmt.Sprint(size), func(t *testing.T) { compareGraphs(t, rand.New(rand.NewPCG(seed, uint64(size))), log, size, seen) })
 			}
@@ -64,9 +65,32 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "retrigger", "noise", "external", "added", "added and shared", "success again", "iterations", "ended", "forced", "begun", "stopped", "expired", "named", "customised", "sample of another priority", "in another order than that of creation", "stale", "ready by an output", "made again"} {
+	for _, what := range []string{"blocked", "skipped", "ready", "success", "failure", "cancelled", "held blocked", "held skipped", "again", "repair", "retrigger", "noise", "external", "added", "added and shared", "success again", "iterations", "ended", "forced", "begun", "stopped", "expired", "named", "customised", "sample of another priority", "in another order than that of creation", "stale", "ready by an output", "made again", "divided", "left without units"} {
 		if seen[what] == 0 && count > 2 {
 			t.Errorf("nothing was %s", what)
+		}
+	}
+}
+
+// countChunks counts the chunks that were dispatched, and those that found nothing left.
+func countChunks(t *testing.T, log []events.Stored, seen map[string]int) {
+	t.Helper()
+	for _, m := range log {
+		e, err := events.Decode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The others tell nothing of chunks.
+		//exhaustive:ignore
+		switch f := e.Fact.(type) {
+		case events.JobDispatched:
+			if f.Job.Chunk != nil {
+				seen["divided"]++
+			}
+		case events.JobsWithdrawn:
+			if f.Empty {
+				seen["left without units"] += len(f.Jobs)
+			}
 		}
 	}
 }

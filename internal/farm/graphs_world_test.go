@@ -109,11 +109,19 @@ func randomNeeds(r *rand.Rand) suite.Definitions {
 		k := suite.Kind{Name: events.JobKind(rune('a' + i)), Profile: "a", PerSet: r.IntN(2) == 0, PerProfile: r.IntN(3) == 0, Backfill: backfill}
 		if matched && r.IntN(2) == 0 {
 			k.Lanes, k.Backfill, k.Shared = suite.LanesAny, false, r.IntN(2) == 0
+			if r.IntN(2) == 0 {
+				k.Chunks = &suite.Chunks{Min: 1 + r.IntN(2), Max: 2 + r.IntN(3)}
+				for n := range 2 + r.IntN(4) {
+					b := d.Benchmarks[0]
+					b.Name, b.Kind, b.Sets = events.Benchmark(fmt.Sprintf("%s%d", k.Name, n)), k.Name, map[events.Target]events.Set{"here": 0, "there": 0}
+					d.Benchmarks = append(d.Benchmarks, b)
+				}
+			}
 		}
 		if r.IntN(4) == 0 {
 			k.When = "request = 'try'"
 		}
-		if r.IntN(3) == 0 {
+		if r.IntN(3) == 0 && k.Chunks == nil {
 			k.Does, k.Steps, k.Outputs = suite.DoesBuild, [][]string{{"make"}}, []suite.OutputPaths{{Name: "out", Paths: []string{"out"}}}
 		}
 		for on := range i {
@@ -406,7 +414,7 @@ func (w *graphWorld) work(at events.Lane) bool {
 		})
 		return true
 	}
-	if len(d.Job.Inputs) > 0 && w.r.IntN(5) == 0 {
+	if len(d.Job.Inputs) > 0 && w.r.IntN(3) == 0 {
 		why := fmt.Sprintf("output %s of job %s is not in the store", d.Job.Inputs[0].Name, d.Job.Inputs[0].JobID)
 		return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Failure, Reason: why, Fault: events.ErrorOutput, At: w.now})
 	}
