@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,7 +132,11 @@ func TestADirectoryOfTheLastReleaseGoesOn(t *testing.T) {
 	s.eventually("the tables are filled anew", 30*time.Second, func() bool { return strings.Contains(s.log.String(), "the tables are filled anew") })
 	base := (&github{site: s}).url()
 	for path, was := range pages {
-		if diff := cmp.Diff(shown(was), shown(s.page(base, path))); diff != "" {
+		before, now := shown(was), shown(s.page(base, path))
+		if i := slices.Index(now, "…"); i >= 0 && (i >= len(before) || before[i] != now[i]) { // equal errors, which are the last on a page, are said once since then
+			before, now = before[:min(i, len(before))], now[:i]
+		}
+		if diff := cmp.Diff(before, now); diff != "" {
 			t.Errorf("%s, before (-) and now (+):\n%s", path, diff)
 		}
 	}
