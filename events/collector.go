@@ -123,11 +123,8 @@ const KnowsMatched = "matched"
 // KnowsSuite2 is the ability to read suite files of version 2.
 const KnowsSuite2 = "suite-2"
 
-// KnowsBuild is the ability to build, and to use what others built.
+// KnowsBuild is the ability to build, to use what others built, and to measure a chunk of a job.
 const KnowsBuild = "build"
-
-// KnowsChunks is the ability to measure a part of a job.
-const KnowsChunks = "chunks"
 
 // CollectorOffline: the collector left. Before the registry was opened, the scheduler wrote it too, for a collector
 // whose heartbeat was too old.

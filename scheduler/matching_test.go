@@ -134,7 +134,7 @@ func TestALostJobAvoidsItsMachine(t *testing.T) {
 	p.settle() // the other machine is busy
 	first.silent = false
 	name := first.slot(first.lanes[0])
-	p.say(events.CollectorOnline{Name: name, Instance: "j", Knows: []string{events.KnowsMatched}})
+	p.say(events.CollectorOnline{Name: name, Instance: "j", Knows: []string{events.KnowsMatched, events.KnowsBuild}})
 	p.settle()
 	if on := p.on(id); len(on) != 0 {
 		t.Fatalf("the job is on %v", on)
@@ -459,7 +459,7 @@ func (p *pool) step() {
 		h.taken = p.r.Int64N(2*h.MemoryMiB) - h.MemoryMiB
 	case k < 96:
 		h.silent = false
-		p.say(events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: fmt.Sprint(len(p.log)), Knows: []string{events.KnowsMatched}})
+		p.say(events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: fmt.Sprint(len(p.log)), Knows: []string{events.KnowsMatched, events.KnowsBuild}})
 	case k < 97:
 		p.say(events.CollectorDraining{Name: name})
 	case k < 98:
@@ -487,7 +487,7 @@ func (p *pool) finish() {
 		h.silent, h.taken = false, 0
 		for _, lane := range h.lanes {
 			p.say(events.CollectorActivated{Name: h.slot(lane)},
-				events.CollectorOnline{Name: h.slot(lane), Instance: fmt.Sprint(len(p.log)), Knows: []string{events.KnowsMatched}})
+				events.CollectorOnline{Name: h.slot(lane), Instance: fmt.Sprint(len(p.log)), Knows: []string{events.KnowsMatched, events.KnowsBuild}})
 		}
 	}
 	for idle := 0; idle < 6; {

@@ -88,7 +88,7 @@ func (p *pool) machine(d events.MachineDescribed) *host {
 		h.lanes, p.works[lane] = append(h.lanes, lane), &job.Work{}
 		name := h.slot(lane)
 		p.say(events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set, Machine: d.Machine}, events.LaneAssigned{Lane: lane, Name: name},
-			events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched}})
+			events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched, events.KnowsBuild}})
 	}
 	p.machines = append(p.machines, h)
 	return h

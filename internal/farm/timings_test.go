@@ -65,7 +65,7 @@ func TestTimingsOfRandomGraphs(t *testing.T) {
 					t.Fatalf("%s: %d ms over time, %d of all jobs, %d lost; the attempts took %d and lost %d", name, over, got.RunningMS, got.LostMS, running, gone)
 				}
 				for i, s := range got.Path[:max(len(got.Path)-1, 0)] {
-					if next := got.Path[i+1]; next.ReadyMS != s.ReadyMS+s.WaitingMS+s.RunningMS {
+					if next := got.Path[i+1]; next.ReadyMS != s.ReadyMS+s.WaitingMS+s.RunningMS+s.SkippedMS {
 						t.Fatalf("%s: step %+v follows %+v", name, next, s)
 					}
 				}

@@ -9,9 +9,9 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// Builds reports whether a job builds, or uses what others built: only collectors that know how get it.
+// Builds reports whether a job builds, uses what others built, or is a chunk: only collectors that know how get it.
 func (j *Job) Builds() bool {
-	return j.Uses || j.like.Tokens != nil || j.of.more != nil && (j.of.more.recipe != "" || j.of.more.checkouts != "")
+	return j.Uses || j.like.Tokens != nil || j.of.more != nil && (j.of.more.recipe != "" || j.of.more.checkouts != "" || j.of.more.of > 0)
 }
 
 // knowsBuilds reports whether the collector of a lane can build. While no collector serves the lane, nobody knows.

@@ -131,6 +131,8 @@ type Step struct {
 	ReadyMS   int64        `json:"ready_ms"`
 	WaitingMS int64        `json:"waiting_ms"`
 	RunningMS int64        `json:"running_ms"`
+	// SkippedMS is how long its graph skipped it after it was ready, because another job had failed.
+	SkippedMS int64 `json:"skipped_ms,omitempty"`
 }
 
 // timing is a round with its instants in milliseconds from the beginning, in order and in the time of the graph.
@@ -322,7 +324,7 @@ func path(all []timing) []Step {
 	steps := []Step{}
 	for ; at >= 0 && len(steps) <= len(all); at = all[at].by {
 		t := all[at]
-		steps = append(steps, Step{Number: t.Number, Job: t.Job, ReadyMS: t.ready, WaitingMS: t.WaitingMS, RunningMS: t.RunningMS})
+		steps = append(steps, Step{Number: t.Number, Job: t.Job, ReadyMS: t.ready, WaitingMS: t.WaitingMS, RunningMS: t.RunningMS, SkippedMS: t.end - t.ready - t.WaitingMS - t.RunningMS})
 	}
 	slices.Reverse(steps)
 	return steps
