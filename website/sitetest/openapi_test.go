@@ -85,7 +85,7 @@ func TestTheDescriptionOfTheAPIIsTrue(t *testing.T) {
 			}
 		}
 		o, reads := methods["get"]
-		if !reads || strings.HasSuffix(path, "/stream") {
+		if !reads || strings.HasSuffix(path, "/stream") || strings.HasSuffix(path, "/outputs/{name}") { // outputs have a test of their own
 			continue
 		}
 		resp, body := s.get(fill.Replace(path) + queries[path])
