@@ -65,18 +65,19 @@ type fate struct {
 
 // task is one job for the lawyer.
 type task struct {
-	spec                       events.JobSpec
-	created, dispatched, ended events.Seq
-	place                      uint64
-	outcome                    events.Outcome
-	fault                      events.ErrorKind
-	endedAt                    time.Time
-	attempts, lost             int
-	tokens                     []events.Seq
-	closed                     events.Seq
-	repaired                   bool
-	transient                  bool
-	measured                   map[events.TestCase]bool
+	spec events.JobSpec
+	// ended is its first end, which stays; over is the last one: a job can be dispatched at the moment at which it is withdrawn.
+	created, dispatched, ended, over events.Seq
+	place                            uint64
+	outcome                          events.Outcome
+	fault                            events.ErrorKind
+	endedAt                          time.Time
+	attempts, lost                   int
+	tokens                           []events.Seq
+	closed                           events.Seq
+	repaired                         bool
+	transient                        bool
+	measured                         map[events.TestCase]bool
 }
 
 // track is one lane for the lawyer.
@@ -164,7 +165,7 @@ func (l *lawyer) look(e events.Recorded, seen events.Seq) {
 			t := l.job(id)
 			l.never(!l.unwanted(t, seen), "job %s is withdrawn and somebody wants it", id)
 			if t.dispatched == 0 && t.ended == 0 {
-				t.ended, t.outcome, t.endedAt = e.Seq, events.Cancelled, e.Time
+				t.ended, t.over, t.outcome, t.endedAt = e.Seq, e.Seq, events.Cancelled, e.Time
 			}
 		}
 	case events.GraphAdmitted:

@@ -109,7 +109,7 @@ func (l *lawyer) dequeue(e events.Recorded, f events.JobDequeued) {
 
 // done reports whether a job ended on its lane. A job that was cancelled while it was being dispatched has ended, but
 // must still end on its lane.
-func (t *task) done() bool { return t.ended > 0 && t.ended > t.dispatched }
+func (t *task) done() bool { return t.over > t.dispatched }
 
 func (l *lawyer) finish(e events.Recorded, f events.JobFinished, seen events.Seq) {
 	t, lane := l.job(f.JobID), l.lane(f.Lane)
@@ -127,9 +127,9 @@ func (l *lawyer) finish(e events.Recorded, f events.JobFinished, seen events.Seq
 	l.never(f.Fault == events.ErrorTransient && !t.transient, "job %s fails of transient errors that nobody saw", f.JobID)
 	lane.place, lane.current = f.Place, nil
 	if t.ended == 0 {
-		t.outcome, t.fault, t.endedAt = f.Outcome, f.Fault, e.Time
+		t.ended, t.outcome, t.fault, t.endedAt = e.Seq, f.Outcome, f.Fault, e.Time
 	}
-	t.ended = e.Seq
+	t.over = e.Seq
 }
 
 // words returns the newest events as text, one per line.

@@ -254,7 +254,7 @@ func TestAThousandFreshJobsAreNotDispatched(t *testing.T) {
 		t.Errorf("%d jobs were dispatched, the request is %s", n, f.state.Requests[id].State)
 	}
 	t.Logf("1,000 jobs ended within %s", took)
-	if took > 2*time.Second {
+	if took > 10*time.Second { // 0.3 s, but under the race detector beside other tests
 		t.Errorf("1,000 fresh jobs took %s", took)
 	}
 }

@@ -31,7 +31,7 @@ func TestACommandHoldsWhatItIsGiven(t *testing.T) {
 		out Outcome
 		err error
 	}
-	ended := make(chan end, 1)
+	ended, copied := make(chan end, 1), int(held.Fd())
 	go func() {
 		r := Runner{Held: []*os.File{held}}
 		out, err := r.Run(t.Context(), Cmd{Path: "/bin/sh", Args: []string{"-c", "ls -l /proc/self/fd; read x < " + fifo}, Env: []string{"PATH=/usr/bin:/bin"}})
@@ -42,7 +42,12 @@ func TestACommandHoldsWhatItIsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Release()
-	if err := held.Close(); err != nil {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if err := unix.Dup3(int(null.Fd()), copied, unix.O_CLOEXEC); err != nil { // this process has let go of the copy, too
 		t.Fatal(err)
 	}
 	if other, err := filelock.Try(lock, filelock.Exclusive); other != nil || err != nil {
@@ -57,6 +62,9 @@ func TestACommandHoldsWhatItIsGiven(t *testing.T) {
 	}
 	if text := string(got.out.Stdout); text == "" || strings.Contains(text, lock) {
 		t.Errorf("the command has the files\n%s", text)
+	}
+	if err := held.Close(); err != nil {
+		t.Error(err)
 	}
 	if other, err := filelock.Try(lock, filelock.Exclusive); other == nil || err != nil {
 		t.Errorf("the lock is held after the end, %v", err)

@@ -113,7 +113,7 @@ func describe(f events.Fact) string {
 		return fmt.Sprintf("%s by %s, attempt %d", describeJob(f.Job), f.Collector, f.Attempt)
 	case events.JobFinished:
 		s := fmt.Sprintf("job %s: %s after %s, %s measured", f.JobID, f.Outcome, duration(f.DurationMS), phrase.Count(f.Measured, "test case"))
-		return join(s+some(f.Skipped, "had results")+some(f.Failed, "failed"), f.Reason)
+		return join(s+some(f.Skipped, "had results")+some(f.Failed, "failed")+when(f.ReusedFrom != "", fmt.Sprintf(", took over run %s", f.ReusedFrom)), f.Reason)
 	case events.AttemptLost:
 		return join(fmt.Sprintf("attempt %d of job %s by %s", f.Attempt, f.JobID, f.Collector), f.Reason)
 	case events.AttemptReleased:

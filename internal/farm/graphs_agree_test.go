@@ -72,7 +72,7 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 	}
 }
 
-// countChunks counts the chunks that were dispatched, and those that found nothing left.
+// countChunks counts the chunks that were dispatched, those that found nothing left, and the jobs that took a run over.
 func countChunks(t *testing.T, log []events.Stored, seen map[string]int) {
 	t.Helper()
 	for _, m := range log {
@@ -87,6 +87,8 @@ func countChunks(t *testing.T, log []events.Stored, seen map[string]int) {
 			if f.Job.Chunk != nil {
 				seen["divided"]++
 			}
+		case events.JobReused:
+			seen["taken over"]++
 		case events.JobsWithdrawn:
 			if f.Empty {
 				seen["left without units"] += len(f.Jobs)

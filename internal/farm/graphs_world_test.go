@@ -30,6 +30,8 @@ type graphWorld struct {
 	named *rand.Rand
 	aside events.Digest
 	suite suite.Definitions
+	// digest is that of suite.
+	digest events.Digest
 }
 
 // graphTags are the artifacts that are asked for.
@@ -41,7 +43,7 @@ func newGraphWorld(t *testing.T, r *rand.Rand) *graphWorld {
 	w.scheduler = scheduler.New(scheduler.Config{Log: ruled{w.log, r}, Dispatch: w.log, Logger: slog.New(slog.DiscardHandler), Policy: policy})
 	d := randomNeeds(r)
 	w.say(events.DefinitionsPublished{Suite: d.Name, Digest: d.Digest(), Content: d.Canonical()})
-	w.suite = d
+	w.suite, w.digest = d, d.Digest()
 	for _, target := range d.Targets {
 		for set := range target.Sets {
 			w.collector(events.Lane{Target: target.Name, Set: events.Set(set)}, "")
@@ -105,6 +107,10 @@ func randomNeeds(r *rand.Rand) suite.Definitions {
 		d.Targets = append(d.Targets, suite.Target{Name: "there", Sets: 1, Optional: r.IntN(2) == 0, OS: "linux", Arch: "amd64"})
 	}
 	backfill, matched := r.IntN(2) == 0, r.IntN(3) == 0 // matched jobs have no backfill
+	built := r.IntN(2) == 0                             // then jobs take over what others did with the same outputs
+	if built {
+		d.Artifact.Kind, d.Artifact.Driver, d.Sources.Revision = suite.ArtifactBuilt, suite.DriverCommand, "r"
+	}
 	for i := range 2 + r.IntN(4) {
 		k := suite.Kind{Name: events.JobKind(rune('a' + i)), Profile: "a", PerSet: r.IntN(2) == 0, PerProfile: r.IntN(3) == 0, Backfill: backfill}
 		if matched && r.IntN(2) == 0 {
@@ -121,15 +127,20 @@ func randomNeeds(r *rand.Rand) suite.Definitions {
 		if r.IntN(4) == 0 {
 			k.When = "request = 'try'"
 		}
-		if r.IntN(3) == 0 && k.Chunks == nil {
+		if built && k.Chunks == nil {
+			b := d.Benchmarks[0]
+			b.Name, b.Kind, b.Sets = events.Benchmark(k.Name), k.Name, map[events.Target]events.Set{"here": 0, "there": 0}
+			d.Benchmarks = append(d.Benchmarks, b)
+		}
+		if (r.IntN(3) == 0 || built && i == 0) && k.Chunks == nil {
 			k.Does, k.Steps, k.Outputs = suite.DoesBuild, [][]string{{"make"}}, []suite.OutputPaths{{Name: "out", Paths: []string{"out"}}}
 		}
 		for on := range i {
-			if r.IntN(2) == 0 && on < i-1 || k.Backfill && !d.Kinds[on].Backfill {
+			if r.IntN(2) == 0 && on < i-1 && !(built && on == 0) || k.Backfill && !d.Kinds[on].Backfill {
 				continue
 			}
 			need := suite.KindNeed{Kind: d.Kinds[on].Name}
-			if d.Kinds[on].Builds() && r.IntN(3) > 0 {
+			if d.Kinds[on].Builds() && (built || r.IntN(3) > 0) {
 				need.Output = "out"
 			} else if r.IntN(3) == 0 {
 				need.Until = events.UntilEnded
@@ -160,8 +171,14 @@ func nameOn(lane events.Lane) events.CollectorName {
 
 // back brings a collector back, wherever it was.
 func (w *graphWorld) back(name events.CollectorName) {
-	w.say(events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched, events.KnowsBuild}})
+	w.say(events.CollectorActivated{Name: name}, events.CollectorOnline{
+		Name: name, Instance: "i", Knows: []string{events.KnowsMatched, events.KnowsBuild},
+		Environment: events.Environment{Fingerprint: "e"}, Drivers: drivers,
+	})
 }
+
+// drivers are those of all collectors.
+var drivers = map[string]string{suite.DriverCommand: "1"}
 
 // pass lets simulated time pass.
 func (w *graphWorld) pass(d time.Duration) {
@@ -410,15 +427,19 @@ func (w *graphWorld) work(at events.Lane) bool {
 	if k, _ := w.suite.Kind(d.Job.Kind); k.Builds() && w.r.IntN(2) == 0 {
 		w.say(events.OutputStored{
 			Lane: at, JobID: d.Job.ID, Collector: nameOn(at), Token: lane.Work.Token, Attempt: lane.Work.Lane.Attempt,
-			Output: events.Output{Name: "out", Digest: events.Digest(d.Job.ID), Bytes: 1}, Upload: w.r.IntN(8) == 0,
+			Output: events.Output{Name: "out", Digest: events.Digest(fmt.Sprint("d", w.r.IntN(2))), Bytes: 1}, Upload: w.r.IntN(8) == 0,
 		})
 		return true
 	}
-	if len(d.Job.Inputs) > 0 && w.r.IntN(3) == 0 {
+	if len(d.Job.Inputs) > 0 && w.r.IntN(5) == 0 {
 		why := fmt.Sprintf("output %s of job %s is not in the store", d.Job.Inputs[0].Name, d.Job.Inputs[0].JobID)
 		return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Failure, Reason: why, Fault: events.ErrorOutput, At: w.now})
 	}
-	switch w.r.IntN(10) {
+	chance := 10
+	if len(d.Job.Inputs) > 0 {
+		chance = 30 // few have any, and others take over what these did
+	}
+	switch w.r.IntN(chance) {
 	case 0:
 		return tell(job.Lose{Token: lane.Work.Token, Reason: "it died"})
 	case 1:
@@ -426,7 +447,11 @@ func (w *graphWorld) work(at events.Lane) bool {
 	case 2, 3, 4:
 		return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Failure, Reason: "it failed", Failed: 1, At: w.now})
 	}
-	return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Success, Measured: 1, Skipped: max(0, w.r.IntN(4)-2), At: w.now})
+	key := events.Digest("")
+	if d.Job.Definitions == w.digest {
+		key, _ = w.suite.Key(d.Job, suite.Goes{Inputs: d.Job.Inputs, Fingerprint: "e", Drivers: drivers})
+	}
+	return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Success, Measured: 1, Skipped: max(0, w.r.IntN(4)-2), Key: key, At: w.now})
 }
 
 // settle brings all collectors back, and lets all happen that happens without people.

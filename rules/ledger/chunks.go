@@ -162,10 +162,10 @@ func partly(c *events.Chunk, whole time.Duration) time.Duration {
 }
 
 // wholly returns how long a job would have taken of which a chunk took so long: lengths of chunks of different sizes can then be
-// compared.
+// compared. Like all lengths they are kept in milliseconds.
 func wholly(c *events.Chunk, took time.Duration) time.Duration {
 	if c == nil || c.Part <= 0 {
 		return took
 	}
-	return min(min(took, math.MaxInt64/events.WholeJob)*events.WholeJob/time.Duration(c.Part), longestLength)
+	return min(min(took, math.MaxInt64/events.WholeJob)*events.WholeJob/time.Duration(c.Part), longestLength).Truncate(time.Millisecond)
 }
