@@ -133,7 +133,7 @@ func builds(seed uint64, schedulers, jobs int) *pool {
 // 200 builds of 1 to 16 tokens, fixed and in ranges, while machines die, move their jobs and come back, and up to three
 // schedulers decide: no machine is ever booked beyond its CPUs, and all builds end.
 func TestRandomBuildsKeepTheirTokens(t *testing.T) {
-	for seed := range uint64(poolLives / 4) {
+	for seed := range uint64(max(poolLives/16, 2)) {
 		p := builds(seed, 1+int(seed%3), 200)
 		for range 600 {
 			p.step()

@@ -61,7 +61,7 @@ func outcome(t *testing.T, err error) string {
 func TestPeopleFollowWhatCommandsPrint(t *testing.T) {
 	goOn := filepath.Join(t.TempDir(), "go-on")
 	job := stepsOf(t, suite.Success{Require: []string{"^the middle$"}}, `echo first; until [ -e `+goOn+` ]; do sleep 0.01; done
-head -c 1048576 /dev/zero | tr '\0' x; echo; yes | head -c 20000000; echo the middle; yes | head -c 20000000; printf 'no end'`, "echo second")
+head -c 1048576 /dev/zero | tr '\0' x; echo; yes | head -c 2000000; echo the middle; yes | head -c 2000000; printf 'no end'`, "echo second")
 	got := &recorder{}
 	got.onOutput = func() {
 		if string(got.printed) != "first\n" {
@@ -74,7 +74,7 @@ head -c 1048576 /dev/zero | tr '\0' x; echo; yes | head -c 20000000; echo the mi
 	if end := outcome(t, runner.New(runner.Settings{}).RunSteps(t.Context(), job, got)); end != "success" {
 		t.Error(end)
 	}
-	half := strings.Repeat("y\n", 10000000)
+	half := strings.Repeat("y\n", 1000000)
 	if want := "first\n" + strings.Repeat("x", 1<<20) + "\n" + half + "the middle\n" + half + "no endsecond\n"; string(got.printed) != want {
 		t.Errorf("told %d bytes of %d", len(got.printed), len(want))
 	}

@@ -56,7 +56,11 @@ func TestRandomGraphsInLedgerAndTables(t *testing.T) {
 				log = w.stored()
 			})
 			countChunks(t, log, seen)
-			for _, size := range []int{1, 7, 1000} {
+			sizes := []int{7, 1000}
+			if seed < first+2 { // a transaction for each event takes most of the time
+				sizes = append(sizes, 1)
+			}
+			for _, size := range sizes {
 				t.Run(fmt.Sprint(size), func(t *testing.T) { compareGraphs(t, rand.New(rand.NewPCG(seed, uint64(size))), log, size, seen) })
 			}
 		})

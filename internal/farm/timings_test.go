@@ -79,7 +79,7 @@ func TestTimingsOfRandomGraphs(t *testing.T) {
 		}
 	}
 	t.Logf("%d graphs, %d failed, %d ms lost, paths of up to %d jobs", graphs, failed, lost, paths)
-	if graphs == 0 || failed == 0 || lost == 0 || paths < 2 {
+	if graphs == 0 || graphLogs > 2 && (failed == 0 || lost == 0 || paths < 2) { // under the race detector there are few
 		t.Error("something did not happen")
 	}
 }
