@@ -11,8 +11,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// An artifact that the farm has built is an entry by the digest of its output. Whoever measures the same bytes, of
-// whatever commit, has the same directory.
+// An artifact that the farm has built is an entry by the digest of its output. All that measure the same bytes, of
+// whatever commit, have the same directory.
 
 // Built is an output that is an artifact.
 type Built struct {
@@ -95,7 +95,7 @@ func (s *Store) Unpack(ctx context.Context, b Built, dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	// It is no entry: its size counts for nobody, and it makes room only on a full disk.
+	// It is no entry: its size is not counted, and it makes room only on a full disk.
 	unbounded := &Store{s.Config}
 	unbounded.MaxBytes = 0
 	err := receive(ctx, b.Get, func(r io.Reader) error { return unpack("output.tar", r, dir, &room{store: unbounded}) })

@@ -1,4 +1,4 @@
-// Package blob is the port of the store of outputs: what builds yield, until whoever measures it has fetched it.
+// Package blob is the port of the store of outputs: what builds yield, until those that measure it have fetched it.
 package blob
 
 import (

@@ -129,7 +129,7 @@ type Sink interface {
 	// if the outputs that it uses are all. If taken, an earlier run did the same, and there is nothing left to do.
 	Recognised(ctx context.Context, d suite.Definitions, tree events.Digest) (taken bool, err error)
 	// Log takes one or more lines about the job. Output takes what a command prints, while it runs. Any goroutine may call
-	// them, and they wait for nobody.
+	// them, and they never wait for a reader.
 	Log(text string)
 	Output(text []byte)
 }

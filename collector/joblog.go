@@ -23,7 +23,7 @@ import (
 //
 // The rule by which nothing stands still: the owner waits for the log, for the commands and for those who read what they
 // print, and never for the sender. These readers wait for the disk of the spool alone, and the sender for the readers of
-// nobody: only for JobLogs, and for the sender before it.
+// no reader: only for JobLogs, and for the sender before it.
 const (
 	// outputMemory and outputFile bound the output of an attempt that waits, in memory and then on the disk, in bytes.
 	outputMemory = 4 << 20

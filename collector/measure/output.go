@@ -16,7 +16,7 @@ type output struct {
 	// next is the place of the next byte in a full tail, which is a ring.
 	next    int
 	dropped int64
-	// lines gets everything; nil for nobody.
+	// lines gets everything; nil if no one listens.
 	lines *lines
 }
 

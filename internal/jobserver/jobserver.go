@@ -1,6 +1,6 @@
 // Package jobserver is a jobserver of GNU make: it bounds how many programs the children of one command run at once.
 //
-// A jobserver for k tokens is a pipe with k-1 bytes: the command itself has one token without taking it. Whoever wants to
+// A jobserver for k tokens is a pipe with k-1 bytes: the command itself has one token without taking it. A child that wants to
 // run one more program reads a byte, and writes it back when the program has ended. make and cargo do so, and so do
 // compilers and linkers that know the protocol.
 //
@@ -61,7 +61,7 @@ func (s *Server) Env(first int) []string {
 }
 
 // Close ends the jobserver, when no process is left that could use it. It returns how many tokens were not given back, and
-// how many were written that nobody had taken.
+// how many were written that no child had taken.
 func (s *Server) Close() (missing, surplus int, err error) {
 	found, err := s.count()
 	if err := errors.Join(err, s.close()); err != nil {
@@ -94,7 +94,7 @@ func (s *Server) count() (int, error) {
 }
 
 // Variables are those by which a process learns of a jobserver, or of other arguments for make. A service passes none of
-// them on: the jobserver of whoever started it may be gone, or bound something else.
+// them on: the jobserver of the one that started it may be gone, or bound something else.
 func Variables() []string {
 	return []string{"MAKEFLAGS", "CARGO_MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "MAKELEVEL"}
 }

@@ -1,5 +1,5 @@
 // Package spool keeps what a producer prints until a sender has taken it: first in memory, then in a file, and then only the
-// beginning and the end. Writing waits for nobody but the disk.
+// beginning and the end. Writing waits for the disk alone.
 //
 // The text is kept in numbered chunks. When there is no room for one more, the oldest chunk behind the middle goes: a line in
 // its place says exactly how many bytes and lines are not there. The next gap begins only when the sender has passed this
@@ -326,7 +326,7 @@ func (s *Spool) Discard() {
 	defer s.mu.Unlock()
 	s.closed, s.queue, s.open, s.memory, s.gap, s.freeMemory, s.freeFile = true, nil, nil, nil, -1, nil, nil
 	if s.file != nil {
-		_ = s.file.Close() // it has no name any more, and nobody reads it
+		_ = s.file.Close() // it has no name any more, and no reader
 		s.file = nil
 	}
 }

@@ -14,7 +14,7 @@ func (j *Job) Builds() bool {
 	return j.Uses || j.like.Tokens != nil || j.of.more != nil && (j.of.more.recipe != "" || j.of.more.checkouts != "" || j.of.more.of > 0)
 }
 
-// knowsBuilds reports whether the collector of a lane can build. While no collector serves the lane, nobody knows.
+// knowsBuilds reports whether the collector of a lane can build. While no collector serves the lane, it is not known.
 func (l *Ledger) knowsBuilds(lane *Lane) bool {
 	c := l.Collectors[lane.Assignment.Serving]
 	return c != nil && c.Builds

@@ -124,7 +124,7 @@ type Ledger struct {
 	Outputs  map[events.JobID][]Yielded
 	Spent    []events.JobID
 	yielders map[stored][]events.JobID
-	// Done are the runs that others may take over, by their keys. Alike are the jobs that wait and may take one over, by the
+	// Done are the runs that others may take over, by their keys with whom these may stand for. Alike are the jobs that wait and may take one over, by the
 	// request that had them made (reuse.go).
 	Done  map[events.Digest]Run
 	Alike map[events.RequestID]map[events.JobID]bool `json:"-"`

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -31,14 +32,26 @@ func (l *Ledger) foldKey(j *Job, f events.JobFinished, seq events.Seq) {
 	case f.ReusedFrom != "":
 		l.inherit(j.ID, f.ReusedFrom)
 	case f.Key != "" && f.Skipped == 0 && l.counts(j):
-		l.Done[f.Key] = Run{j.ID, seq, l.at}
+		key := j.scoped(f.Key)
+		l.Done[key] = Run{j.ID, seq, l.at}
 		l.boundDone()
-		l.noteKey(f.Key)
+		l.noteKey(key)
 	}
 }
 
+// scoped returns a key as Done has it. A collector says the key of what it did, and could say that of another job. So it can stand
+// only for jobs of the same kind, target and set, and what a try did never stands for a master or a release: it may have run on
+// machines that execute what nothing was merged of.
+func (j *Job) scoped(key events.Digest) events.Digest {
+	trust := "merged"
+	if j.of.artifact.Kind == events.Try {
+		trust = "try"
+	}
+	return events.Digest(fmt.Sprintf("%s %s %s %s %t %s", key, trust, j.of.artifact.Suite, j.like.Kind, j.like.Matched, j.like.Part()))
+}
+
 // counts reports whether what a job does may stand for others and others for it: not if it is a sample or a pair, if people let
-// it run without what it needs, or if its request has definitions that nobody else uses.
+// it run without what it needs, or if its request has definitions that its branch never used.
 func (l *Ledger) counts(j *Job) bool {
 	r, ok := l.Requests[j.of.request]
 	return ok && !j.Sampled() && (j.of.more == nil || j.of.more.against == (events.Artifact{})) && !r.Pins().Customised &&
@@ -68,7 +81,7 @@ func (l *Ledger) Taken(j *Job, on events.Lane) (run Run, key events.Digest, ok b
 	if key, ok = l.KeyOf(j, on); !ok {
 		return Run{}, "", false
 	}
-	run, ok = l.Done[key]
+	run, ok = l.Done[j.scoped(key)]
 	return run, key, ok && run.Job != j.ID && l.Wanted(j)
 }
 
@@ -79,7 +92,7 @@ func (l *Ledger) Same(id events.JobID, key events.Digest) (run Run, counts bool)
 	if !ok || j.State.Terminal() || !l.counts(j) {
 		return Run{}, false
 	}
-	if run = l.Done[key]; j.Round > 0 || j.Attempt > 1 || run.Job == id {
+	if run = l.Done[j.scoped(key)]; j.Round > 0 || j.Attempt > 1 || run.Job == id {
 		run = Run{} // a person asked to run it again, or it may have results of its own
 	}
 	return run, true
@@ -122,6 +135,7 @@ func (l *Ledger) noteAlike(j *Job) {
 	if !ok {
 		return
 	}
+	key = j.scoped(key)
 	l.keys.of[j.ID] = key
 	if l.keys.jobs[key] == nil {
 		l.keys.jobs[key] = map[events.JobID]bool{}
@@ -200,7 +214,7 @@ func (l *Ledger) boundDone() {
 	}
 }
 
-// forgetDone forgets the runs that have left the tables: nobody could be shown what was taken over.
+// forgetDone forgets the runs that have left the tables: what was taken over could not be shown any more.
 func (l *Ledger) forgetDone(f events.JobsRetired) {
 	before, err := time.Parse(time.RFC3339, f.EndedBefore)
 	if err != nil {

@@ -32,9 +32,9 @@ type Goes struct {
 }
 
 // Reuses reports whether a job may take over what an earlier one did with the same inputs, and later ones what it did. A
-// build may, and what measures a built artifact. Others may if their kind asks for it: commands can have effects that nobody
-// sees here, and a file that does not know the word means what it meant. Samples and pairs measure anew by intention. Where
-// nothing names the content of a program, nobody can tell whether it is the same.
+// build may, and what measures a built artifact. Others may if their kind asks for it: commands can have effects that are not
+// seen here, and a file that does not know the word means what it meant. Samples and pairs measure anew by intention. Where
+// nothing names the content of a program, it cannot be told whether it is the same.
 func (d Definitions) Reuses(job events.JobSpec) bool {
 	kind, ok := d.Kind(job.Kind)
 	switch {
