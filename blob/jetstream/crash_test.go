@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +20,7 @@ import (
 
 	"github.com/tachobench/tacho/blob"
 	"github.com/tachobench/tacho/blob/jetstream"
+	"github.com/tachobench/tacho/eventlog/eventlogtest"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/natsserver"
 )
@@ -193,28 +192,6 @@ func TestKilledServerKeepsOutputs(t *testing.T) {
 	}
 }
 
-// mortal is a connection that kills its own process before it writes for the nth time.
-type mortal struct {
-	net.Conn
-	left *atomic.Int64
-}
-
-func (m mortal) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte("PUB ")) && m.left.Add(-1) == 0 {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
-	}
-	return m.Conn.Write(p)
-}
-
-type mortals struct{ left *atomic.Int64 }
-
-// Dial implements nats.CustomDialer.
-func (m mortals) Dial(network, address string) (net.Conn, error) {
-	c, err := net.Dial(network, address)
-	return mortal{c, m.left}, err
-}
-
 // The outputs of the core that is killed: old is stored before, and needed; gone is dropped; mine is put.
 var (
 	oldData, goneData, mineData = content(1, 2*blob.ChunkBytes), content(2, blob.ChunkBytes+9), content(3, 2*blob.ChunkBytes)
@@ -230,7 +207,7 @@ func work(url, at string) {
 	left.Store(int64(n) + 2) // not while it opens the store: it asks for the stream, and may change it
 	var nc *nats.Conn
 	if err == nil {
-		nc, err = nats.Connect(url, nats.SetCustomDialer(mortals{left}))
+		nc, err = nats.Connect(url, nats.SetCustomDialer(eventlogtest.Mortal{Left: left}))
 	}
 	var s *jetstream.Store
 	if err == nil {

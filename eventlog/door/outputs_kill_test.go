@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"strconv"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/tachobench/tacho/blob"
 	"github.com/tachobench/tacho/eventlog/door"
+	"github.com/tachobench/tacho/eventlog/eventlogtest"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/natsserver"
 )
@@ -44,28 +43,6 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// mortal is a connection that kills its own process before it asks for the nth time.
-type mortal struct {
-	net.Conn
-	left *atomic.Int64
-}
-
-func (m mortal) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte("PUB ")) && m.left.Add(-1) == 0 {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
-	}
-	return m.Conn.Write(p)
-}
-
-type mortals struct{ left *atomic.Int64 }
-
-// Dial implements nats.CustomDialer.
-func (m mortals) Dial(network, address string) (net.Conn, error) {
-	c, err := net.Dial(network, address)
-	return mortal{c, m.left}, err
-}
-
 // buildAt stores the output of the job in hand.
 func buildAt(url string) error {
 	key, err := nkeys.FromSeed([]byte(os.Getenv(builderSeed)))
@@ -79,7 +56,7 @@ func buildAt(url string) error {
 	left := &atomic.Int64{}
 	left.Store(int64(n))
 	c, err := door.Open(context.Background(), func(context.Context) (*nats.Conn, error) {
-		return nats.Connect(url, natsserver.KeyOption(key), nats.SetCustomDialer(mortals{left}))
+		return nats.Connect(url, natsserver.KeyOption(key), nats.SetCustomDialer(eventlogtest.Mortal{Left: left}))
 	}, "eider", builtLane)
 	if err != nil {
 		return err
