@@ -43,6 +43,8 @@ func (f CollectorUpdating) Subject() Subject        { return CollectorSubject(f.
 func (f LaneTakenOver) Subject() Subject            { return AssignmentSubject(f.Lane) }
 func (f VersionWanted) Subject() Subject            { return VersionSubject() }
 func (f JobsRetired) Subject() Subject              { return RetentionSubject() }
+func (f EventsParked) Subject() Subject             { return ParkSubject() }
+func (f EventsUnparked) Subject() Subject           { return ParkSubject() }
 func (f AlertRaised) Subject() Subject              { return AlertSubject(f.Key) }
 func (f AlertCleared) Subject() Subject             { return AlertSubject(f.Key) }
 func (f DeliveryReceived) Subject() Subject         { return DeliverySubject(f.Hook, f.Delivery) }
@@ -125,6 +127,8 @@ func (CollectorUpdating) fact()        {}
 func (LaneTakenOver) fact()            {}
 func (VersionWanted) fact()            {}
 func (JobsRetired) fact()              {}
+func (EventsParked) fact()             {}
+func (EventsUnparked) fact()           {}
 func (AlertRaised) fact()              {}
 func (AlertCleared) fact()             {}
 func (DeliveryReceived) fact()         {}

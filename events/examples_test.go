@@ -125,6 +125,8 @@ func exampleFacts() []Fact {
 		LaneTakenOver{Lane: lane, Name: "eider-2", From: "eider-1", Reason: "eider-1 was not heard for 30s"},
 		VersionWanted{Version: "1.1.0", Reason: "new kernel counters"},
 		JobsRetired{EndedBefore: "2026-10-22T09:00:00Z"},
+		EventsParked{First: 41, Last: 43, ID: "0199aaaa-0000-7000-8000-000000000001", Type: "job.weighed.v1", Reason: "written by a newer version"},
+		EventsUnparked{First: 41, Last: 43, Reason: "every part was updated"},
 		AlertRaised{
 			Key: NewAlertKey(AlertOffline, "eider-1"), Kind: AlertOffline, About: "eider-1", Message: "no heartbeat for 1m0s",
 			Action: "start it again with `tacho collector run eider-1`",

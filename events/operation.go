@@ -39,6 +39,26 @@ type JobsRetired struct {
 	EndedBefore string `json:"ended_before"`
 }
 
+// ---- park ----
+
+// EventsParked: no fold takes the events from First to Last. The core that parks them does not understand one of them. An
+// append of several events is parked as a whole.
+type EventsParked struct {
+	First Seq `json:"first"`
+	Last  Seq `json:"last"`
+	// ID and Type are those of the event that is not understood. They show which log and which program is meant.
+	ID     string `json:"id"`
+	Type   string `json:"type"`
+	Reason string `json:"reason"`
+}
+
+// EventsUnparked: folds take the events from First to Last again.
+type EventsUnparked struct {
+	First  Seq    `json:"first"`
+	Last   Seq    `json:"last"`
+	Reason string `json:"reason"`
+}
+
 // ---- alert.<key> ----
 
 // AlertRaised: something needs a person. It stands until AlertCleared with the same key. Raised again with other words,
@@ -115,4 +135,14 @@ const (
 	AlertSeal AlertKind = "seal"
 	// AlertOutputs: the store of outputs is full of outputs that are needed.
 	AlertOutputs AlertKind = "outputs"
+	// AlertNewer: the log holds an event that a part does not understand. That part decides nothing more.
+	AlertNewer AlertKind = "newer"
+	// AlertRoom: the log, a disk or the database is nearly full.
+	AlertRoom AlertKind = "room"
+	// AlertDamaged: the log does not hold what it held before.
+	AlertDamaged AlertKind = "damaged"
+	// AlertDatabase: the database does not answer.
+	AlertDatabase AlertKind = "database"
+	// AlertTurn: a process keeps the turn of its machine, and other collectors of the machine wait.
+	AlertTurn AlertKind = "turn"
 )

@@ -60,6 +60,8 @@ var current = newRegistry(
 	is[LaneTakenOver]("lane.taken_over.v1"),
 	is[VersionWanted]("version.wanted.v1"),
 	is[JobsRetired]("jobs.retired.v1"),
+	is[EventsParked]("events.parked.v1"),
+	is[EventsUnparked]("events.unparked.v1"),
 	is[AlertRaised]("alert.raised.v1"),
 	is[AlertCleared]("alert.cleared.v1"),
 	is[DeliveryReceived]("delivery.received.v1"),

@@ -62,6 +62,9 @@ func VersionSubject() Subject { return SubjectPrefix + "version" }
 // RetentionSubject returns the subject that says until what date finished jobs have left the tables.
 func RetentionSubject() Subject { return SubjectPrefix + "retention" }
 
+// ParkSubject returns the subject that says which events no fold takes.
+func ParkSubject() Subject { return SubjectPrefix + "park" }
+
 // AlertSubject returns the subject that says whether an alert stands.
 func AlertSubject(key AlertKey) Subject { return Subject(SubjectPrefix + "alert." + string(key)) }
 

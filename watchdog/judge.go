@@ -125,7 +125,13 @@ func (j *judgement) over(a ledger.Alert) (reason string, ok bool) {
 		return "its jobs have ended", true
 	case events.AlertOutputs:
 		return "there is room again", true
-	case events.AlertSource, events.AlertReport, events.AlertRefused, events.AlertHook:
+	case events.AlertDatabase:
+		return "the database answers again", true
+	case events.AlertRoom:
+		return "there is room again", true
+	case events.AlertTurn:
+		return "the turn was given back, or no collector waits for it", true
+	case events.AlertNewer, events.AlertDamaged, events.AlertSource, events.AlertReport, events.AlertRefused, events.AlertHook:
 		// The part that raised them clears them.
 	}
 	return "", false

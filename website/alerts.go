@@ -116,6 +116,16 @@ func alertTitle(k events.AlertKind) string {
 		return "graph stuck"
 	case events.AlertOutputs:
 		return "outputs full"
+	case events.AlertNewer:
+		return "newer events"
+	case events.AlertRoom:
+		return "room"
+	case events.AlertDamaged:
+		return "log damaged"
+	case events.AlertDatabase:
+		return "database"
+	case events.AlertTurn:
+		return "turn of a machine"
 	case events.AlertSeal:
 		return "seals"
 	case events.AlertOverdue:

@@ -18,13 +18,13 @@ const probeTimeout = 2 * time.Second
 // readiness is the answer of /readyz.
 type readiness struct {
 	Ready  bool    `json:"ready"`
-	Checks []check `json:"checks"`
+	Checks []Check `json:"checks"`
 	// Alerts are those that this process knows and that the tables may not show.
 	Alerts []readmodel.Alert `json:"alerts,omitempty"`
 }
 
-// check is one thing that the website needs.
-type check struct {
+// Check is one thing that must be right before this process is ready.
+type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
@@ -43,7 +43,7 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 
 // readyz says what works and what does not.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	checks, err := s.probed.get(r.Context(), func() ([]check, error) {
+	checks, err := s.probed.get(r.Context(), func() ([]Check, error) {
 		ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 		defer cancel()
 		return s.probe(ctx), nil
@@ -63,21 +63,21 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	s.write(w, r, status, answer)
 }
 
-func (s *Server) probe(ctx context.Context) []check {
+func (s *Server) probe(ctx context.Context) []Check {
 	cursor, err := s.Reader.Cursor(ctx)
 	unfilled := errors.Is(err, readmodel.ErrNotFound)
-	postgres := check{"postgres", err == nil || unfilled, "the tables can be read"}
+	postgres := Check{"postgres", err == nil || unfilled, "the tables can be read"}
 	if !postgres.OK {
 		s.Logger.WarnContext(ctx, "not ready: the tables cannot be read", "error", err)
 		postgres.Detail = "the tables cannot be read; see the log of the server"
 	}
 	head, err := s.Log.Head(ctx)
-	log := check{"log", err == nil, "reachable, " + phrase.Count(int(head.Last), "event")}
+	log := Check{"log", err == nil, "reachable, " + phrase.Count(int(head.Last), "event")}
 	if err != nil {
 		s.Logger.WarnContext(ctx, "not ready: the log cannot be reached", "error", err)
 		log.Detail = "the log cannot be reached; see the log of the server"
 	}
-	projection := check{Name: "projection"}
+	projection := Check{Name: "projection"}
 	switch {
 	case !postgres.OK || !log.OK:
 		projection.Detail = "not known without both Postgres and the log"
@@ -92,14 +92,17 @@ func (s *Server) probe(ctx context.Context) []check {
 	default:
 		projection.OK, projection.Detail = true, fmt.Sprintf("the tables are at event %d of %d", cursor.Seq, head.Last)
 	}
-	checks := []check{postgres, log, projection}
+	checks := []Check{postgres, log, projection}
 	if s.Ledger != nil {
 		at, current := s.Ledger()
-		ledger := check{"ledger", current, "all of the log is read"}
+		ledger := Check{"ledger", current, "all of the log is read"}
 		if !current {
 			ledger.Detail = fmt.Sprintf("the log is being read, event %d of %d: nothing is decided and no collector is let in meanwhile", at, head.Last)
 		}
 		checks = append(checks, ledger)
+	}
+	for _, ask := range s.Checks {
+		checks = append(checks, ask(ctx))
 	}
 	return checks
 }

@@ -56,6 +56,8 @@ type Config struct {
 	// Ledger returns how far this process has read the log for its decisions, and whether it has caught up. It is nil if
 	// this process decides nothing.
 	Ledger func() (at events.Seq, current bool)
+	// Checks are what else must be right before this process is ready. Each must answer as soon as its context ends.
+	Checks []func(context.Context) Check
 	// Alerts returns the alerts that this process knows and that the tables may not show: the tables are late, or
 	// the log is away. It may be nil.
 	Alerts func() []readmodel.Alert
@@ -110,7 +112,7 @@ type Server struct {
 	// the same time.
 	statuses func(*http.Request) (json.RawMessage, error)
 	now      func(*http.Request) (events.Seq, error)
-	probed   *shared[[]check]
+	probed   *shared[[]Check]
 	pages    *pages
 	planner  *planner
 	// key returns the key that seals sessions; it is made when it is first needed.
@@ -164,7 +166,7 @@ func New(c Config) *Server {
 	}
 	s := &Server{
 		Config: c, long: c.Reader.Long(), bounds: newBounds(orDefault(c.Readers), c.Reader), beats: beats{c.Hearing, c.OfflineAfter}, metrics: newMetrics(c.Registry),
-		recent: newRecent(), probed: newShared[[]check](), stopped: make(chan struct{}),
+		recent: newRecent(), probed: newShared[[]Check](), stopped: make(chan struct{}),
 	}
 	s.metrics.watch(c.Registry, s.bounds)
 	c.Registry.MustRegister(newWaitMetrics(s))

@@ -180,6 +180,10 @@ func describe(f events.Fact) string {
 		return join("collectors should run version "+f.Version, f.Reason)
 	case events.JobsRetired:
 		return "jobs that ended before " + f.EndedBefore + " leave the tables"
+	case events.EventsParked:
+		return join(fmt.Sprintf("events %d to %d, of type %s, are parked", f.First, f.Last, f.Type), f.Reason)
+	case events.EventsUnparked:
+		return join(fmt.Sprintf("events %d to %d are parked no more", f.First, f.Last), f.Reason)
 	case events.AlertRaised:
 		return fmt.Sprintf("%s: %s", f.Key, f.Message)
 	case events.AlertCleared:

@@ -54,6 +54,8 @@ type parts struct {
 	usage *outputUsage
 	// alerts returns the alerts that the watchdog of this process knows; nil without a watchdog.
 	alerts func() []readmodel.Alert
+	// checks are what else must be right before this process is ready.
+	checks []func(context.Context) website.Check
 	group  *errgroup.Group
 	ctx    context.Context
 	// outer is the parent of ctx, so it ends a moment earlier.
@@ -266,7 +268,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 		Verify: p.verify, Version: p.Version, Clock: p.Clock, Logger: p.Logger.With("part", "website"), Registry: p.registry,
 		Site: p.Config.GitHub.Site, Readers: p.Config.Readers, OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
 		AffinityWait: p.Config.Scheduler.AffinityWait.Std(), RoomWait: p.Config.Scheduler.RoomWait.Std(), Preview: p.preview, CannotRead: p.cannotRead,
-		SLA: p.Config.SLA, Outputs: p.usage.last, Blobs: blob.Whole{Pieces: p.core.outputs},
+		SLA: p.Config.SLA, Outputs: p.usage.last, Checks: p.checks, Blobs: blob.Whole{Pieces: p.core.outputs},
 	})
 	p.run(site.Run)
 	return site.Handler()
