@@ -45,7 +45,8 @@ type Aggregates interface {
 	Append(ctx context.Context, parts ...Append) (events.Seq, error)
 
 	// Read returns all events of one aggregate, in order. Litter (see events.Reader) comes without a fact: it counts
-	// only for the version.
+	// only for the version. So do events that were parked when Parks was last asked. The error is a *events.NewerError
+	// for an aggregate with an event that this program does not understand.
 	Read(ctx context.Context, subject events.Subject) ([]events.Recorded, error)
 
 	// Last returns the last event of one aggregate, without a fact if it is litter; false when there is none.
@@ -59,6 +60,9 @@ type Follower interface {
 
 	// Head returns the identity and the extent of the log.
 	Head(ctx context.Context) (Head, error)
+
+	// Parks returns which events no fold takes. A fold asks before its first event.
+	Parks(ctx context.Context) (events.Parks, error)
 }
 
 // Cursor walks the log in order and proves that nothing is missing.

@@ -44,5 +44,10 @@ func Stage(parts []Append) ([]events.Stored, error) {
 	if len(staged) > MaxBatch {
 		return nil, fmt.Errorf("append %d events: %w: at most %d", len(staged), ErrBatchTooLarge, MaxBatch)
 	}
+	if len(staged) > 1 {
+		for i, s := range staged {
+			s.Header[events.HeaderBatch] = events.InBatch(i+1, len(staged))
+		}
+	}
 	return staged, nil
 }

@@ -61,9 +61,34 @@ const (
 	timeLayout = "2006-01-02T15:04:05.000Z07:00"
 )
 
-// ErrUnknownType is returned by Decode for a type that this program does not know: a newer program wrote it. A part
-// that needs the event must stop, not skip it.
+// ErrUnknownType is what a NewerError is.
 var ErrUnknownType = errors.New("unknown type of event")
+
+// NewerError is returned by Decode for a type that this program does not know: a newer program wrote it. A part that
+// needs the event must not skip it: it decides nothing more and stays, until the event is parked or a newer program runs.
+type NewerError struct {
+	Seq      Seq
+	Subject  Subject
+	ID, Type string
+	// StoredAt is when the log stored it; zero if that is not known.
+	StoredAt time.Time
+}
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("event %d: type %q: %v", e.Seq, e.Type, ErrUnknownType)
+}
+
+// Unwrap returns ErrUnknownType.
+func (e *NewerError) Unwrap() error { return ErrUnknownType }
+
+// Next says what a person can do about it.
+func (e *NewerError) Next() string {
+	return fmt.Sprintf("update this program, or leave the event out with `tacho events park %d --reason …`", e.Seq)
+}
+
+func newer(s Stored, name string) error {
+	return &NewerError{Seq: s.Seq, Subject: s.Subject, ID: s.Header[HeaderID], Type: name, StoredAt: s.StoredAt}
+}
 
 // Encode returns the stored form of e, without sequence. It fails only for an event that must not be written: one
 // without id, time, actor or fact.
@@ -98,14 +123,17 @@ func encodeFact(f Fact) ([]byte, error) {
 }
 
 // Decode returns the event that s holds, upcast to the newest version of its type. It ignores fields that it does not
-// know. For a type that it does not know it returns ErrUnknownType.
+// know. For a type that it does not know it returns a *NewerError.
 func Decode(s Stored) (Recorded, error) {
 	name, ok := cutTypePrefix(s.Header[HeaderType])
 	if !ok {
-		return Recorded{}, fmt.Errorf("event %d: type %q: %w", s.Seq, s.Header[HeaderType], ErrUnknownType)
+		return Recorded{}, newer(s, s.Header[HeaderType])
 	}
 	fact, err := current.decode(name, s.Data)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrUnknownType):
+		return Recorded{}, newer(s, name)
+	case err != nil:
 		return Recorded{}, fmt.Errorf("event %d: %w", s.Seq, err)
 	}
 	at, err := time.Parse(time.RFC3339Nano, s.Header[HeaderTime])

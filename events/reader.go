@@ -11,14 +11,21 @@ import (
 //
 // Litter is what a fold must not take: malformed data, an event on a subject that is not its own, an event of a
 // collector that this program does not understand, and, once the registry is open, the standing of a collector on
-// collector.<name>, where the collector can write. Only the sequence and the subject of litter count. Litter stops no
+// collector.<name>, where the collector can write, and an event that is parked (Obey). Only the sequence and the subject of litter count. Litter stops no
 // part.
 type Reader struct {
 	opened Seq
 	// copied are the collectors that the registry already holds before it is open: copying a large farm takes more than
 	// one append. What they write about their standing in between is in no copy.
 	copied map[CollectorName]bool
+	parks  Parks
 }
+
+// Obey makes the parks those that the reader obeys from now on: a parked event is litter.
+func (r *Reader) Obey(p Parks) { r.parks = p }
+
+// Parks returns the parks that the reader obeys.
+func (r *Reader) Parks() Parks { return r.parks }
 
 // ReadFrom returns a reader for a log whose registry was opened at the given sequence; 0 when it is not open, or opens
 // later in the events to read. In that case pass the collectors that were copied before the first event to read.
@@ -48,9 +55,12 @@ func (r *Reader) copy(name CollectorName) {
 // clockSkew is how far the clock of a collector may be ahead of the clock of the log.
 const clockSkew = time.Minute
 
-// Understand decodes the next event of the log, or says why it is litter. Its only error is ErrUnknownType: a newer
-// program of the core wrote the event, and a part that needs it must stop.
+// Understand decodes the next event of the log, or says why it is litter. Its only error is a *NewerError: a newer
+// program of the core wrote the event, and a fold must stop before it.
 func (r *Reader) Understand(s Stored) (e Recorded, litter string, err error) {
+	if park, parked := r.parks.Of(s.Seq); parked {
+		return Recorded{Seq: s.Seq}, park.why(), nil
+	}
 	e, old, litter, err := understand(s)
 	switch {
 	case err != nil || litter != "":
@@ -85,16 +95,7 @@ func DecodeOne(s Stored) (Recorded, error) {
 }
 
 // DecodeAll is DecodeOne for all events of one aggregate, in order.
-func DecodeAll(stored []Stored) ([]Recorded, error) {
-	out := make([]Recorded, len(stored))
-	for i, s := range stored {
-		var err error
-		if out[i], err = DecodeOne(s); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
+func DecodeAll(stored []Stored) ([]Recorded, error) { return Parks{}.DecodeAll(stored) }
 
 // understand is Reader.Understand without knowledge of earlier events. old is set for a fact on the subject that such
 // facts had in earlier versions.

@@ -3,6 +3,7 @@ package projector
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -28,6 +29,8 @@ type batch struct {
 	// head and chain are the last event of the batch and its link.
 	head  events.Stored
 	chain Hash
+	// parks is the last event of the subject park that the batch obeys.
+	parks events.Seq
 	// err ends the following after this batch. The events of the batch came before it.
 	err error
 }
@@ -84,15 +87,42 @@ func (r *reader) next(ctx context.Context) batch {
 		}
 		e, parked, err := r.events.Understand(s)
 		if err != nil {
-			b.err = fmt.Errorf("%w: a newer version of Tacho wrote it; update this program and start it again", err)
+			b.err = r.stopped(err)
+			break
+		}
+		if b.err = r.obey(e, s); b.err != nil {
 			break
 		}
 		r.at = s.Seq
 		b.add(r, s, e, parked)
 	}
+	b.parks = r.events.Parks().At
 	b.archive, err = arrays("event", b.events)
 	b.err = cmp.Or(b.err, err)
 	return b
+}
+
+// stopped returns the error of an event that is not understood.
+func (r *reader) stopped(err error) error {
+	var newer *events.NewerError
+	if errors.As(err, &newer) {
+		return &stoppedError{newer, r.events.Parks().At}
+	}
+	return err
+}
+
+// obey takes over what the subject park says, if the parks that the reader began with do not hold it yet. It returns
+// ErrParks if that concerns an event that was read.
+func (r *reader) obey(e events.Recorded, s events.Stored) error {
+	if s.Subject != events.ParkSubject() || s.Seq <= r.events.Parks().At {
+		return nil
+	}
+	parks := r.events.Parks().Evolve(events.Recorded{Event: e.Event, Seq: s.Seq})
+	if err := obeys(position{seq: r.at, parks: r.events.Parks().At}, parks); err != nil {
+		return err
+	}
+	r.events.Obey(parks)
+	return nil
 }
 
 func (b *batch) add(r *reader, s events.Stored, e events.Recorded, parked string) {

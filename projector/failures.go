@@ -23,6 +23,8 @@ var (
 	ErrLogCut = errors.New("the first events of the log are missing; restore it from a copy that has them")
 	// ErrLogChanged: the event at the cursor is not what was archived.
 	ErrLogChanged = errors.New("the log was changed: the event that the tables have reached is not the one that was archived; restore the log from a copy")
+	// ErrParks: the tables took an event that is parked by now, or left one out that is not parked any more.
+	ErrParks = errors.New("other events are parked than when the tables were filled; run `tacho replay` to fill them anew")
 	// ErrTablesOutdated: the tables were filled by folds of another version.
 	ErrTablesOutdated = errors.New("the tables were filled by another version of the projector; run `tacho replay` to fill them anew")
 )
@@ -31,7 +33,7 @@ var (
 func permanent(err error) bool {
 	var gap *eventlog.GapError
 	for _, reason := range []error{
-		events.ErrUnknownType, ErrFenced, ErrLogReplaced, ErrLogRegressed, ErrLogCut, ErrLogChanged, ErrTablesOutdated, readmodel.ErrOtherTables,
+		events.ErrUnknownType, ErrParks, ErrFenced, ErrLogReplaced, ErrLogRegressed, ErrLogCut, ErrLogChanged, ErrTablesOutdated, readmodel.ErrOtherTables,
 	} {
 		if errors.Is(err, reason) {
 			return true

@@ -41,6 +41,24 @@ func (f *feed) Head(context.Context) (eventlog.Head, error) {
 	return eventlog.Head{Identity: f.identity, First: f.first, Last: events.Seq(len(f.stored))}, nil
 }
 
+func (f *feed) Parks(context.Context) (events.Parks, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return parksIn(f.stored)
+}
+
+// parksIn returns what the subject park says in a log.
+func parksIn(log []events.Stored) (events.Parks, error) {
+	var said []events.Stored
+	for _, s := range log {
+		if s.Subject == events.ParkSubject() {
+			said = append(said, s)
+		}
+	}
+	history, err := events.DecodeAll(said)
+	return events.ParksOf(history), err
+}
+
 func (f *feed) Follow(_ context.Context, after events.Seq) (eventlog.Cursor, error) {
 	return &feedCursor{feed: f, at: int(after)}, nil
 }

@@ -15,6 +15,7 @@ import (
 //
 //   - An upgrade that folds the log in another way finds the tables outdated. Keep fills them anew from the log; pages
 //     show the old tables until the new ones are complete.
+//   - A park of an event that the tables hold, and the end of one, give other tables. They are filled anew in the same way.
 //   - With Config.Shared another process may project into the same tables. Keep waits until that one has ended.
 //
 // Every other error of Run is returned. If ctx ends while Keep waits for its turn, the error is that of ctx.
@@ -27,12 +28,29 @@ func (p *Projector) Keep(ctx context.Context) error {
 
 // renew runs the projector, and fills the tables anew where that is what it needs.
 func (p *Projector) renew(ctx context.Context) error {
-	err := p.Run(ctx)
-	if !errors.Is(err, ErrTablesOutdated) {
-		return err
+	for {
+		err := p.Run(ctx)
+		if !anew(err) {
+			return err
+		}
+		p.config.Logger.WarnContext(ctx, "the tables are filled anew from the log", "why", err)
+		for err = p.refill(ctx); anew(err) || p.stays(ctx, err); err = p.refill(ctx) {
+			if ctx.Err() != nil {
+				return nil
+			}
+		}
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
 	}
+}
+
+// anew reports whether tables must be filled anew: folds of another version filled them, or other events are parked now.
+func anew(err error) bool { return errors.Is(err, ErrTablesOutdated) || errors.Is(err, ErrParks) }
+
+// refill fills the tables anew.
+func (p *Projector) refill(ctx context.Context) error {
 	began := time.Now()
-	p.config.Logger.WarnContext(ctx, "the tables were filled by another version of tacho: they are filled anew from the log")
 	report, err := Replay(ctx, p.config.Log, p.config.URL, ReplayOptions{MaxInProgress: p.config.MaxInProgress, Logger: p.config.Logger})
 	switch {
 	case ctx.Err() != nil:
@@ -40,8 +58,9 @@ func (p *Projector) renew(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("fill the tables anew: %w; try `tacho replay`", err)
 	}
+	p.wentOn(report.Seq)
 	p.config.Logger.WarnContext(ctx, "the tables are filled anew", "events", report.Seq, "took", time.Since(began).Round(time.Millisecond))
-	return p.Run(ctx)
+	return nil
 }
 
 // turnPause is the pause between two looks whether the lock of the projectors is free.

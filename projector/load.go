@@ -22,6 +22,8 @@ type position struct {
 	chain    Hash
 	identity string
 	asOf     *time.Time
+	// parks is the last event of the subject park that the tables obey.
+	parks events.Seq
 }
 
 // loadPosition returns the cursor of the tables. It makes one if there is none.
@@ -32,7 +34,7 @@ func loadPosition(ctx context.Context, conn *pgx.Conn) (position, error) {
 	}
 	var p position
 	err := each(ctx, conn, "load projection_cursor", "projection_cursor", func(c *readmodel.Cursor) {
-		p = position{version: c.Version, seq: c.Seq, eventID: c.EventID, identity: c.Identity, asOf: c.QueueAsOf}
+		p = position{version: c.Version, seq: c.Seq, eventID: c.EventID, identity: c.Identity, asOf: c.QueueAsOf, parks: c.Parks}
 		copy(p.chain[:], c.Chain)
 	})
 	return p, wrap("load the cursor", err)

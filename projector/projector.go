@@ -17,7 +17,7 @@ import (
 
 // Version is the version of the folds. It grows when they give other rows for the same log. Tables of
 // another version must be filled anew.
-const Version = 13
+const Version = 14
 
 // maxBatch is the default for the number of events in one transaction.
 const maxBatch = 1000
@@ -28,6 +28,8 @@ type Source interface {
 	Follow(ctx context.Context, after events.Seq) (eventlog.Cursor, error)
 	// Head returns the identity and the extent of the log.
 	Head(ctx context.Context) (eventlog.Head, error)
+	// Parks returns which events no fold takes.
+	Parks(ctx context.Context) (events.Parks, error)
 }
 
 // Config says what the projector reads and writes.
@@ -47,11 +49,15 @@ type Config struct {
 	Logger *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
+	// Newer is told of the event of an unknown type before which the tables stay, and with nil that they go on. It may be nil.
+	Newer func(*events.NewerError)
 }
 
 // Projector keeps the tables up to date with the log. Make it with New.
 type Projector struct {
 	config Config
+	// newer is the event before which the tables stay; 0 for none. Only the goroutine of Run uses it.
+	newer events.Seq
 }
 
 // New returns a projector. It does nothing before Run.
@@ -65,12 +71,16 @@ func New(c Config) *Projector {
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics(nil)
 	}
+	if c.Newer == nil {
+		c.Newer = func(*events.NewerError) {}
+	}
 	return &Projector{config: c}
 }
 
 // Run migrates the tables and folds the log into them until ctx ends, which is no error. It waits for a database or a
-// log that is away. It returns early, with an error that says why, if it would make wrong tables: see the errors of
-// this package, events.ErrUnknownType and eventlog.GapError.
+// log that is away. Before an event of a type that this program does not know it waits until that is parked; the tables
+// can be read meanwhile. It returns early, with an error that says why, if it would make wrong tables: see the errors of
+// this package and eventlog.GapError.
 func (p *Projector) Run(ctx context.Context) error {
 	wait := retry.Pauses(50*time.Millisecond, 5*time.Second)
 	away := false
@@ -111,6 +121,9 @@ func (p *Projector) follow(ctx context.Context, started func()) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
+		if p.stays(ctx, err) {
+			continue
+		}
 		live, liveErr := p.live(ctx)
 		switch {
 		case liveErr != nil:
@@ -137,7 +150,7 @@ func (p *Projector) session(ctx context.Context, started func()) (readmodel.Sche
 	defer conn.Close(context.WithoutCancel(ctx))
 	s := &session{
 		source: p.config.Log, conn: conn, schema: schema, size: p.config.BatchSize, notify: true,
-		metrics: p.config.Metrics, log: p.config.Logger, started: started,
+		metrics: p.config.Metrics, log: p.config.Logger, started: started, progress: p.wentOn,
 	}
 	return schema, s.run(ctx, p.config.MaxInProgress, forever)
 }

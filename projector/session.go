@@ -70,10 +70,18 @@ func (s *session) run(ctx context.Context, maxInProgress int, until events.Seq) 
 		return err
 	}
 	s.identity = head.Identity
+	parks, err := s.source.Parks(ctx)
+	if err != nil {
+		return fmt.Errorf("ask which events are parked: %w", err)
+	}
+	if err := obeys(s.at, parks); err != nil {
+		return err
+	}
 	understands, err := loadReader(ctx, s.conn, s.at)
 	if err != nil {
 		return err
 	}
+	understands.Obey(parks)
 	r := &reader{events: understands, size: s.size, at: s.at.seq, chain: s.at.chain, until: until}
 	if err := s.open(ctx, r); err != nil {
 		return err
@@ -171,7 +179,7 @@ func (s *session) apply(ctx context.Context, b batch) error {
 		s.log.WarnContext(ctx, "events that no table took", "stale", stale, "refused", refused, "up_to", b.head.Seq)
 	}
 	s.state.forget()
-	s.at.seq, s.at.chain = b.head.Seq, b.chain
+	s.at.seq, s.at.chain, s.at.parks = b.head.Seq, b.chain, b.parks
 	s.metrics.applied(len(b.events), b.head, time.Since(began))
 	if s.progress != nil {
 		s.progress(b.head.Seq)

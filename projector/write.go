@@ -30,7 +30,7 @@ func (s *session) write(ctx context.Context, b batch) error {
 	// The cursor comes first: a second projector has to wait for its row, and then learns from it that it is second.
 	last := b.events[len(b.events)-1]
 	statements.Queue(statement("move_cursor"), s.at.seq, b.head.Seq, cleanText(last.ID), last.Time, b.chain[:], s.identity,
-		s.state.stale, s.state.refused+b.parked, zeroIsNull(s.state.asOf))
+		s.state.stale, s.state.refused+b.parked, zeroIsNull(s.state.asOf), b.parks)
 	copies := len(b.events) >= copyFrom
 	if !copies {
 		statements.Queue(statement("put_events"), b.archive...)

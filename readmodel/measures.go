@@ -103,6 +103,8 @@ type Cursor struct {
 	ParkedEvents     int64 `db:"parked_events" json:"parked_events"`
 	// QueueAsOf is the time at which the estimates of the queue were made.
 	QueueAsOf *time.Time `db:"queue_as_of" json:"-"`
+	// Parks is the last event about parked events that the tables obey.
+	Parks events.Seq `db:"parks" json:"-"`
 }
 
 // Status is everything that a status page shows, read in one snapshot.

@@ -7,6 +7,9 @@
 // once the ledger holds everything that the decider wrote, so nothing is decided twice. It asks no decider before the
 // ledger has caught up with the log.
 //
+// An event of a type that this program does not know ends nothing (newer.go): the ledger stays as it is before that event,
+// and no decider is asked, until the event is parked or a newer program runs.
+//
 // What a crash means: a decision that was not appended never happened. The next start decides it again from the same
 // log.
 package shell
@@ -69,18 +72,24 @@ type Shell struct {
 	answers chan answer
 	// keeper makes snapshots. Only the goroutine that owns the ledger uses it.
 	keeper keeper
-	// restored is set once the shell has looked for the newest snapshot. at is the last event in it. Begin sets them
-	// before Run.
+	// restored is set once the shell has looked for the newest snapshot. Begin sets it before Run.
 	restored bool
-	at       events.Seq
+	// aside is another ledger of the same log that obeys other parks. It takes the place of ledger once it has caught up.
+	// The goroutine that owns the ledger owns it, too. told is the last event that the listeners were told of.
+	aside *ledger.Ledger
+	told  events.Seq
+	// stuck says that the next event is not understood: nothing is taken. Only the goroutine that owns the ledger uses it.
+	stuck bool
 
-	// mu guards what follows. One goroutine changes ledger, current and moved; many may read.
+	// mu guards what follows. One goroutine changes ledger, current, newer and moved; many may read.
 	mu        sync.RWMutex
 	seats     []*seat
 	listeners []func(events.Fact)
 
 	ledger  *ledger.Ledger
 	current bool
+	// newer is the event before which the ledger stopped, until it has caught up again.
+	newer *events.NewerError
 	// moved is closed and replaced with each batch.
 	moved chan struct{}
 }
@@ -133,24 +142,34 @@ func (s *Shell) Tell(f func(events.Fact)) {
 	s.listeners = append(s.listeners, f)
 }
 
-// Run reads and decides until ctx ends. It returns an error only when it cannot continue: the log has a gap, or holds a
-// type of event that this program does not know.
+// Run reads and decides until ctx ends. It returns an error only when it cannot continue: the log has a gap.
 func (s *Shell) Run(ctx context.Context) error {
+	for {
+		err := s.follow(ctx)
+		switch {
+		case ctx.Err() != nil && !fatal(err), err == nil:
+			s.keepLast(ctx)
+			return nil
+		case !errors.Is(err, errParks):
+			return fmt.Errorf("follow the log: %w", err)
+		}
+	}
+}
+
+// follow reads and decides until ctx ends, or until other events are parked than the ledger obeys (errParks).
+func (s *Shell) follow(ctx context.Context) error {
+	s.rise()
 	g, running := errgroup.WithContext(ctx)
 	batches := make(chan read)
 	g.Go(func() error { return s.read(running, batches) })
 	g.Go(func() error { return s.loop(running, g, batches) })
-	if err := g.Wait(); err != nil && (ctx.Err() == nil || fatal(err)) {
-		return fmt.Errorf("follow the log: %w", err)
-	}
-	s.keepLast(ctx)
-	return nil
+	return g.Wait()
 }
 
 // fatal reports whether an error of reading the log is not worth a retry.
 func fatal(err error) bool {
 	var gap *eventlog.GapError
-	return errors.As(err, &gap) || errors.Is(err, events.ErrUnknownType)
+	return errors.As(err, &gap)
 }
 
 // read is a batch of events. It is current if it reaches the end that the log had when the reading began.
@@ -162,14 +181,15 @@ type read struct {
 // read sends the events of the log, then new ones as they come. If the cursor breaks, it makes a new one at the same
 // place.
 func (s *Shell) read(ctx context.Context, batches chan<- read) error {
-	at, restored := s.at, s.restored
+	var at events.Seq
+	begun := false
 	pause := retry.Pauses(50*time.Millisecond, s.Tick)
 	return backoff.RetryNotify(func() (err error) {
-		if !restored {
-			if at, err = s.restore(ctx); err != nil {
+		if !begun {
+			if at, err = s.begin(ctx); err != nil {
 				return err
 			}
-			restored = true
+			begun = true
 		}
 		err = s.readFrom(ctx, at, func(b read) error {
 			pause.Reset()
@@ -222,12 +242,20 @@ func (s *Shell) readFrom(ctx context.Context, at events.Seq, give func(read) err
 func (s *Shell) loop(ctx context.Context, workers *errgroup.Group, batches <-chan read) error {
 	tick := time.NewTicker(s.Tick)
 	defer tick.Stop()
+	parked, asking := make(chan bool), false
 	for {
-		ticked := false
+		ticked, more := false, batches
+		if s.stuck {
+			more = nil // nothing behind that event is taken
+		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case b := <-batches:
+		case changed := <-parked:
+			if asking = false; changed {
+				return errParks
+			}
+		case b := <-more:
 			if err := s.take(b); err != nil {
 				return err
 			}
@@ -235,6 +263,11 @@ func (s *Shell) loop(ctx context.Context, workers *errgroup.Group, batches <-cha
 			a.busy, a.after, a.news, a.blind = false, max(a.after, a.After), a.news || a.First && !a.Unknown, a.Unknown
 		case <-tick.C:
 			ticked = true
+			if s.stuck && !asking {
+				asking = true
+				obeyed := s.folded().Parks
+				workers.Go(func() error { s.askParks(ctx, obeyed, parked); return nil })
+			}
 		}
 		s.keepSome(ctx, workers)
 		for _, seat := range s.ready() {
@@ -266,38 +299,73 @@ func (s *Shell) ready() []*seat {
 	return slices.Clone(s.seats)
 }
 
-// take folds a batch into the ledger.
+// take folds a batch into the ledger. It stops before an event that this program does not understand. The error is
+// errParks when the batch says that other events are parked than the ledger obeys.
 func (s *Shell) take(b read) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer func() {
+		for _, seat := range s.seats {
+			seat.news, seat.blind = seat.news || seat.blind, false
+		}
+		close(s.moved)
+		s.moved = make(chan struct{})
+	}()
+	into := s.folded()
 	for _, m := range b.stored {
-		fact, err := s.ledger.Take(m)
+		if m.Subject == events.ParkSubject() && m.Seq > into.Parks {
+			return errParks
+		}
+		fact, err := into.Take(m)
+		var newer *events.NewerError
+		if errors.As(err, &newer) {
+			s.stop(newer)
+			s.stuck = true
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		if fact == nil {
-			continue
-		}
-		for _, seat := range s.seats {
-			seat.news = seat.Told(fact) || seat.news
-		}
-		for _, tell := range s.listeners {
-			tell(fact)
-		}
+		s.keeper.last = m.Header[events.HeaderID]
+		s.tell(m.Seq, fact)
+	}
+	if b.current {
+		s.arrive()
+	}
+	return nil
+}
+
+// tell tells deciders and listeners of a fact, unless they know it from the ledger before. The caller holds mu.
+func (s *Shell) tell(seq events.Seq, fact events.Fact) {
+	if seq <= s.told {
+		return
+	}
+	s.told = seq
+	if fact == nil {
+		return
 	}
 	for _, seat := range s.seats {
-		seat.news, seat.blind = seat.news || seat.blind, false
+		seat.news = seat.Told(fact) || seat.news
 	}
-	if n := len(b.stored); n > 0 {
-		s.keeper.last = b.stored[n-1].Header[events.HeaderID]
+	for _, tell := range s.listeners {
+		tell(fact)
 	}
-	if b.current && !s.current {
+}
+
+// arrive notes that the ledger holds all that the log held when the reading began. The caller holds mu.
+func (s *Shell) arrive() {
+	if s.aside != nil {
+		s.ledger, s.aside = s.aside, nil
+		s.keeper.tried = min(s.keeper.tried, s.ledger.Seq)
+	}
+	if s.newer != nil {
+		s.Logger.Warn("the log is understood again: decisions go on", "event", s.ledger.Seq)
+		s.newer = nil
+	}
+	if !s.current {
 		s.caughtUp()
 	}
-	s.current = s.current || b.current
-	close(s.moved)
-	s.moved = make(chan struct{})
-	return nil
+	s.current = true
 }
 
 // CarryOut carries out steps in order. One failed step does not block the others, unless the log is unavailable.
@@ -332,7 +400,8 @@ func (s *Shell) View(look func(*ledger.Ledger)) {
 	look(s.ledger)
 }
 
-// Position returns the last event in the ledger, and whether the ledger has caught up with the log.
+// Position returns the last event in the ledger, and whether the ledger has caught up with the log. A ledger that has
+// stopped (Newer) has not.
 func (s *Shell) Position() (at events.Seq, current bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -42,14 +42,13 @@ type keeper struct {
 // Begin loads the newest snapshot that fits, so that Run need not. A start calls it in parallel with the other things
 // that it waits for. If it fails, Run tries again.
 func (s *Shell) Begin(ctx context.Context) {
-	at, err := s.restore(ctx)
-	if err != nil {
+	if _, err := s.restore(ctx); err != nil {
 		if ctx.Err() == nil {
 			s.Logger.WarnContext(ctx, "the snapshots could not be read yet, trying again", "error", err)
 		}
 		return
 	}
-	s.at, s.restored = at, true
+	s.restored = true
 }
 
 // restore loads the newest snapshot that fits the log, and returns its last event; 0 without a snapshot. It logs a
@@ -59,8 +58,12 @@ func (s *Shell) restore(ctx context.Context) (events.Seq, error) {
 	if err != nil {
 		return 0, err
 	}
+	parks, err := s.Log.Parks(ctx)
+	if err != nil {
+		return 0, err
+	}
 	began := time.Now()
-	l, at, err := s.newest(ctx, head)
+	l, at, err := s.newest(ctx, head, parks)
 	if err != nil {
 		return 0, err
 	}
@@ -71,14 +74,15 @@ func (s *Shell) restore(ctx context.Context) (events.Seq, error) {
 		s.ledger, s.keeper.tried, s.keeper.last = l, at.Seq, at.EventID
 		s.keeper.kept.Store(uint64(at.Seq))
 	}
+	s.ledger.Obey(parks)
 	if left := head.Last - at.Seq; left > longRead {
 		s.Logger.WarnContext(ctx, "the log is being read; nothing is decided and no collector is let in meanwhile", "events", left, "snapshot", at.Seq)
 	}
 	return at.Seq, nil
 }
 
-// newest returns the ledger of the newest snapshot that fits; nil when there is none.
-func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger, eventlog.Snapshot, error) {
+// newest returns the ledger of the newest snapshot that fits the log and the parks; nil when there is none.
+func (s *Shell) newest(ctx context.Context, head eventlog.Head, parks events.Parks) (*ledger.Ledger, eventlog.Snapshot, error) {
 	if s.Snapshots == nil {
 		return nil, eventlog.Snapshot{}, nil
 	}
@@ -96,6 +100,10 @@ func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger,
 		l, err := s.fits(ctx, one, head)
 		if errors.Is(err, eventlog.ErrUnavailable) || ctx.Err() != nil {
 			return nil, eventlog.Snapshot{}, err
+		}
+		if err == nil && passed(parks, l) {
+			s.Logger.InfoContext(ctx, "a snapshot of the ledger obeys other parks and is not used", "event", one.Seq)
+			continue
 		}
 		if err == nil {
 			s.Logger.InfoContext(ctx, "the ledger goes on from a snapshot", "event", one.Seq, "log_ends_at", head.Last)

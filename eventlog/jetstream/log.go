@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -27,6 +28,9 @@ type Log struct {
 	cfg Config
 	// events is the handle of the log's stream. Only Open writes it.
 	events natsjs.Stream
+
+	// parks are the parks that were read last.
+	parks atomic.Pointer[events.Parks]
 
 	mu sync.Mutex
 	// seen is the newest known end of the log, and its identity then.

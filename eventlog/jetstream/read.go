@@ -37,11 +37,43 @@ func (l *Log) Read(ctx context.Context, subject events.Subject) ([]events.Record
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", subject, err)
 	}
-	out, err := events.DecodeAll(stored)
+	out, err := obeying(ctx, l, subject, func(p events.Parks) ([]events.Recorded, error) { return p.DecodeAll(stored) })
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", subject, err)
 	}
 	return out, nil
+}
+
+// Parks implements eventlog.Log.
+func (l *Log) Parks(ctx context.Context) (events.Parks, error) {
+	stored, err := l.aggregate(ctx, events.ParkSubject(), 0)
+	if err != nil {
+		return events.Parks{}, fmt.Errorf("read which events are parked: %w", err)
+	}
+	history, err := events.DecodeAll(stored)
+	if err != nil {
+		return events.Parks{}, fmt.Errorf("read which events are parked: %w", err)
+	}
+	p := events.ParksOf(history)
+	l.parks.Store(&p)
+	return p, nil
+}
+
+// obeying decodes with the parks that were read last. If this program does not understand an event, it may have been
+// parked since then.
+func obeying[T any](ctx context.Context, l *Log, subject events.Subject, decode func(events.Parks) (T, error)) (T, error) {
+	var known events.Parks
+	if p := l.parks.Load(); p != nil {
+		known = *p
+	}
+	out, err := decode(known)
+	if !errors.Is(err, events.ErrUnknownType) || subject == events.ParkSubject() {
+		return out, err
+	}
+	if known, parksErr := l.Parks(ctx); parksErr == nil {
+		return decode(known)
+	}
+	return out, err
 }
 
 // Last implements eventlog.Log.
@@ -50,7 +82,7 @@ func (l *Log) Last(ctx context.Context, subject events.Subject) (events.Recorded
 	if err != nil || !ok {
 		return events.Recorded{}, false, err
 	}
-	r, err := events.DecodeOne(s)
+	r, err := obeying(ctx, l, subject, func(p events.Parks) (events.Recorded, error) { return p.DecodeOne(s) })
 	if err != nil {
 		return events.Recorded{}, false, fmt.Errorf("read the last of %s: %w", subject, err)
 	}

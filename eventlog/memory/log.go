@@ -9,6 +9,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -40,6 +41,7 @@ type Log struct {
 	changed chan struct{} // closed and replaced at each change
 	all     []events.Stored
 	decoded []*events.Recorded       // of those of all that were asked for; readers of all share them
+	parks   events.Parks             // what Read obeys
 	places  map[events.Subject][]int // indexes into all
 	lanes   map[events.Lane]*lane
 	beats   map[events.CollectorName]claim
@@ -119,10 +121,40 @@ func (l *Log) Read(_ context.Context, subject events.Subject) ([]events.Recorded
 	return out, nil
 }
 
+// Parks implements eventlog.Log.
+func (l *Log) Parks(context.Context) (events.Parks, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.readParks()
+	return l.parks, err
+}
+
+// readParks reads which events are parked. The caller holds mu.
+func (l *Log) readParks() error {
+	var stored []events.Stored
+	for _, i := range l.places[events.ParkSubject()] {
+		stored = append(stored, l.all[i])
+	}
+	history, err := events.DecodeAll(stored)
+	if err != nil {
+		return fmt.Errorf("read which events are parked: %w", err)
+	}
+	l.parks = events.ParksOf(history)
+	return nil
+}
+
 // decode decodes an event once: collectors ask for the same ones at every heartbeat. The caller holds mu.
 func (l *Log) decode(i int) (events.Recorded, error) {
+	if _, parked := l.parks.Of(l.all[i].Seq); parked {
+		return events.Recorded{Seq: l.all[i].Seq}, nil
+	}
 	if l.decoded[i] == nil {
 		r, err := events.DecodeOne(l.all[i])
+		if errors.Is(err, events.ErrUnknownType) && l.readParks() == nil { // it may have been parked since then
+			if _, parked := l.parks.Of(l.all[i].Seq); parked {
+				return events.Recorded{Seq: l.all[i].Seq}, nil
+			}
+		}
 		if err != nil {
 			return events.Recorded{}, err
 		}

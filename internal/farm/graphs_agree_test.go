@@ -490,6 +490,9 @@ func (f *slowFeed) Head(context.Context) (eventlog.Head, error) {
 	return eventlog.Head{Identity: "log", First: 1, Last: events.Seq(f.shown)}, nil
 }
 
+// Parks implements projector.Source.
+func (f *slowFeed) Parks(context.Context) (events.Parks, error) { return events.Parks{}, nil }
+
 // Follow implements projector.Source.
 func (f *slowFeed) Follow(_ context.Context, after events.Seq) (eventlog.Cursor, error) {
 	return &slowCursor{f, int(after)}, nil

@@ -3,7 +3,7 @@
 WITH moved AS (
     UPDATE projection_cursor
     SET seq = $2, event_id = $3, event_time = $4, chain = $5, identity = $6, stale_reports = stale_reports + $7,
-        parked_events = parked_events + $8, queue_as_of = $9
+        parked_events = parked_events + $8, queue_as_of = $9, parks = $10
     WHERE seq = $1
     RETURNING 1
 )

@@ -14,7 +14,11 @@ import (
 // not decode results (outputs.go) and the pieces of large deliveries: nothing is decided on either. Litter still counts
 // for the version of its subject: the next writer there must have seen it.
 func (l *Ledger) Take(m events.Stored) (events.Fact, error) {
-	switch m.Subject.Family() {
+	family := m.Subject.Family()
+	if _, left := l.reader.Parks().Of(m.Seq); left {
+		family = ""
+	}
+	switch family {
 	case "result":
 		return l.takeResult(m)
 	case "delivery":
@@ -29,10 +33,7 @@ func (l *Ledger) Take(m events.Stored) (events.Fact, error) {
 	case err != nil:
 		return nil, err
 	case parked != "": // the projector archives it
-		l.Seq, l.Versions[m.Subject] = m.Seq, m.Seq
-		l.Deliveries.passed(m.Subject, m.Seq)
-		l.Outbox.passed(m.Subject, m.Seq)
-		l.drop(m.Subject, m.Seq, "", parked)
+		l.skip(m, parked)
 		return nil, nil
 	}
 	l.foldOn(m.Subject, e, m.StoredAt)

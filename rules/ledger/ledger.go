@@ -44,8 +44,9 @@ type Ledger struct {
 	// Seq is the last event folded. Versions holds the last event of each subject that is appended to.
 	Seq      events.Seq
 	Versions map[events.Subject]events.Seq
-	// reader decides what is litter.
+	// reader decides what is litter. Parks is the last event of the subject park that it obeys (Obey).
 	reader events.Reader
+	Parks  events.Seq
 	// Litter holds the events that changed nothing, by subject. Littered counts all of them.
 	Litter   map[events.Subject]Litter
 	Littered int

@@ -21,7 +21,7 @@ import (
 
 // Version is the version of the folds. Increase it when they make another ledger from the same log. A snapshot of
 // another version is not read.
-const Version = 9
+const Version = 10
 
 // image is the form of a ledger in a snapshot, without the fields that are made from the others.
 type image struct {
@@ -84,7 +84,8 @@ func compareSorts(a, b queue.Sort) int {
 		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.Profile, b.Profile))
 }
 
-// Restore returns the ledger of a snapshot with this program's Shape. An error says what is wrong with the snapshot.
+// Restore returns the ledger of a snapshot with this program's Shape. An error says what is wrong with the snapshot. It
+// obeys no park before Obey is called; Parks says which ones it has obeyed.
 func Restore(data []byte) (*Ledger, error) {
 	i := image{Ledger: New()}
 	decode := json.NewDecoder(bytes.NewReader(data))
