@@ -174,11 +174,19 @@ func (l *Ledger) noteKey(key events.Digest) {
 	}
 }
 
-// noteServer notes that the collector that serves a lane is another one, or another process: what waits there has other keys.
+// noteServer notes that the collector that serves a lane is another one, or another process: what waits there has other keys, and
+// may be what the new one can or cannot do.
 func (l *Ledger) noteServer(name events.Lane) {
 	lane, ok := l.Lanes[name]
 	if !ok {
 		return
+	}
+	if builds := l.knowsBuilds(lane); builds != lane.builds {
+		var jobs []events.JobID
+		for _, ids := range lane.Queued {
+			jobs = append(jobs, ids...)
+		}
+		l.reseat(jobs, func() { lane.builds = builds })
 	}
 	for _, request := range slices.Sorted(maps.Keys(lane.Queued)) {
 		for _, id := range lane.Queued[request] {
