@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -88,6 +89,7 @@ func (c *collectorRow) tell(m moment, f events.Fact, wasOnline bool) {
 	case events.CollectorOnline:
 		c.OnlineAt, c.PresenceReason = pointer(m.at), f.UpdateFailed
 		c.Version, c.PID, c.Environment = f.Version, f.PID, pointer(f.Environment)
+		c.Builds = slices.Contains(f.Knows, events.KnowsBuild)
 	case events.CollectorOffline:
 		c.leave(m, readmodel.PresenceOffline, f.Reason)
 	case events.CollectorSilent:

@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -33,19 +34,21 @@ func (s *state) jobReused(m moment, f events.JobReused) {
 	s.touchQueue(m)
 }
 
-// takeOver notes which run a job took over. Samples take none over, whatever a collector says.
+// takeOver notes which run a job took over. Samples take none over, whatever a collector says. If that run had taken one over
+// itself, the tables name the one that really ran. So their references have one link, also when a run between has left them.
 func (s *state) takeOver(m moment, j *jobRow, from events.JobID, key events.Digest) {
-	if !storable(from) || j.Sample != "" {
+	origin, tag := from, events.Tag("")
+	if run := s.jobs[from]; run != nil {
+		origin, tag = cmp.Or(run.ReusedFrom, from), cmp.Or(run.ReusedTag, run.Tag)
+	}
+	if !storable(from) || j.Sample != "" || origin == j.ID {
 		s.refused++
 		return
 	}
-	j.ReusedFrom, j.Key = from, events.Digest(cleanText(string(key)))
-	if run := s.jobs[from]; run != nil {
-		j.ReusedTag = run.Tag
-	}
+	j.ReusedFrom, j.ReusedTag, j.Key = origin, tag, events.Digest(cleanText(string(key)))
 	s.dirtyJobs[j.ID] = true
 	s.inherit(m, j, from)
-	s.takenOver = append(s.takenOver, takenOver{*j, from, m.seq})
+	s.takenOver = append(s.takenOver, takenOver{*j, origin, m.seq})
 }
 
 // inherit gives a job the outputs of the run that it took over, and lets the jobs run that use them. The store has them where

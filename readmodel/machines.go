@@ -98,6 +98,8 @@ type slotRow struct {
 	Set     events.Set           `db:"set"`
 	State   CollectorState       `db:"state"`
 	Since   time.Time            `db:"since"`
+	Version string               `db:"version"`
+	Builds  bool                 `db:"builds"`
 }
 
 func (s slotRow) lane() events.Lane { return events.Lane{Target: s.Target, Set: s.Set} }

@@ -444,6 +444,8 @@ type Collector struct {
 	Instance string `db:"instance" json:"instance"`
 	Version  string `db:"version" json:"version"`
 	PID      int    `db:"pid" json:"pid"`
+	// Builds says that its newest process can build, and use what others built.
+	Builds bool `db:"builds" json:"builds,omitempty"`
 	// Environment is nil before the collector was online for the first time.
 	Environment  *events.Environment `db:"environment" json:"environment"`
 	RegisteredAt time.Time           `db:"registered_at" json:"registered_at"`

@@ -22,6 +22,8 @@ const (
 	WaitNoMachine WaitReason = "no_machine"
 	// WaitNoOnline means that none of the collectors that could run it takes jobs now.
 	WaitNoOnline WaitReason = "no_online_machine"
+	// WaitUnable means that a job builds, or uses what others built, and that no collector that could get it knows how.
+	WaitUnable WaitReason = "unable"
 	// WaitAffinity means that a matched job waits for a machine that has its caches, though another one has room for it.
 	WaitAffinity WaitReason = "affinity"
 	// WaitNoRoom means that no job comes before a matched job, and that no machine has room for it, or that the one that
@@ -60,7 +62,7 @@ type Why struct {
 	Ahead int `json:"ahead,omitempty"`
 	// Running is what runs on its lane; nil for nothing.
 	Running *WhyRunning `json:"running,omitempty"`
-	// Machines are the collectors that could run it if none of them takes jobs.
+	// Machines are the collectors that could run it if none of them takes jobs, or if none of them knows how.
 	Machines []WhyMachine `json:"machines,omitempty"`
 	// Requires is what a matched job requires of its machine. Short says what each machine lacks: the nearest one if none
 	// can run the job, or those that could run it if none of them has room now.
@@ -100,6 +102,11 @@ type WhyMachine struct {
 	Name  events.CollectorName `db:"name" json:"name"`
 	State CollectorState       `db:"state" json:"state"`
 	Since time.Time            `db:"since" json:"since"`
+	// Version is that of its newest process; empty before there was one.
+	Version string `db:"version" json:"version,omitempty"`
+	// Serves says that it executes the jobs of the lane, Builds that it can build.
+	Serves bool `db:"serves" json:"-"`
+	Builds bool `db:"builds" json:"-"`
 }
 
 // takes reports whether the collector takes jobs.
@@ -171,6 +178,8 @@ type whyRows struct {
 	lengths []whyLength
 	// needs are read for a job that waits for others: those that it still needs, or the one that it is skipped for.
 	needs []WhyNeed
+	// uses says that the job uses what others built.
+	uses bool
 }
 
 // why returns why the job waits. It knows who else has work and who is how heavy, but not what each was charged: so it does
@@ -235,6 +244,8 @@ func (r whyRows) reason(w *Why) WaitReason {
 		return WaitLane
 	case r.job.Place > 0:
 		return WaitNext
+	case r.unable(w):
+		return WaitUnable
 	}
 	return cmp.Or(r.turn(w), WaitNext)
 }

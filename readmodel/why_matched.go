@@ -75,14 +75,23 @@ func (r whyRows) fits(w *Why) WaitReason {
 		}
 		return WaitNoMachine
 	}
-	var asleep []WhyMachine
+	var asleep, unable []WhyMachine
 	for _, m := range able {
 		for _, s := range r.park.slotsOf(m.Name) {
-			if s.takes() {
+			slot := WhyMachine{Name: s.Name, State: s.State, Since: s.Since, Version: s.Version}
+			switch {
+			case s.takes() && r.knows(s.Builds):
 				return ""
+			case s.takes():
+				unable = append(unable, slot)
+			default:
+				asleep = append(asleep, slot)
 			}
-			asleep = append(asleep, WhyMachine{Name: s.Name, State: s.State, Since: s.Since})
 		}
+	}
+	if len(unable) > 0 {
+		w.Machines = unable
+		return WaitUnable
 	}
 	w.Machines = asleep
 	return WaitNoOnline
@@ -103,7 +112,7 @@ func (r whyRows) hasRoom(w *Why) WaitReason {
 			continue
 		}
 		room, on := r.park.room(m)
-		takers := slices.DeleteFunc(r.park.slotsOf(m.Name), func(s slotRow) bool { return !s.takes() })
+		takers := slices.DeleteFunc(r.park.slotsOf(m.Name), func(s slotRow) bool { return !s.takes() || !r.knows(s.Builds) })
 		idle := slices.ContainsFunc(takers, func(s slotRow) bool {
 			_, taken := on[s.lane()]
 			return !taken
@@ -112,6 +121,8 @@ func (r whyRows) hasRoom(w *Why) WaitReason {
 		switch {
 		case len(short) > 0:
 			w.Short = append(w.Short, WhyShort{Machine: m.Name, Lacks: match.Sentence(short)})
+		case len(takers) == 0:
+			w.Short = append(w.Short, WhyShort{Machine: m.Name, Lacks: "it has no collector that knows builds"})
 		case !idle:
 			w.Short = append(w.Short, WhyShort{Machine: m.Name, Lacks: "it has no free collector"})
 		case !slices.ContainsFunc(offered, func(o MachineRow) bool { return o.Name == m.Name }):
@@ -168,6 +179,8 @@ func (w Why) machineWords() string {
 		return "it is dispatched next"
 	case WaitNoRoom, WaitAffinity:
 		return w.roomWords("")
+	case WaitUnable:
+		return "no machine that can run it has a collector that knows builds: " + unableWords(w.Machines)
 	case WaitNoOnline:
 		if len(w.Machines) == 0 {
 			return "no machine that can run it has a collector"

@@ -62,6 +62,17 @@ func TestWhyAMatchedJobWaits(t *testing.T) {
 			"none is online", func(r *whyRows) { r.park.slots[0].State, r.park.slots[1].State = CollectorOffline, CollectorDraining }, WaitNoOnline,
 			"no machine that can run it takes jobs: eider-1-1 has been offline since 2026-11-22 12:00:00 UTC and eider-1-2 has been draining since 2026-11-22 12:00:00 UTC",
 		},
+		{
+			"none knows builds", func(r *whyRows) { r.job.Built, r.park.slots[0].Version, r.park.slots[1].State = &JobBuilt{}, "v1", CollectorOffline }, WaitUnable,
+			"no machine that can run it has a collector that knows builds: eider-1-1 runs version v1; update it: `tacho collector want VERSION` does so under a supervisor",
+		},
+		{
+			"one knows builds and is busy", func(r *whyRows) {
+				r.uses, r.park.slots[1].Builds = true, true
+				r.runs(1, "memory=1g")
+			}, WaitNoRoom, "no machine has room for it: eider-1 has no free collector",
+		},
+		{"one knows builds", func(r *whyRows) { r.uses, r.park.slots[1].Builds = true, true }, WaitNext, "it is dispatched next"},
 		{"no collector", func(r *whyRows) { r.park.slots = nil }, WaitNoOnline, "no machine that can run it has a collector"},
 		{"memory", func(r *whyRows) { r.runs(0, "memory=12g") }, WaitNoRoom, "no machine has room for it: eider-1 lacks 4 GiB of free memory"},
 		{
@@ -137,7 +148,7 @@ func TestWhyAMatchedJobWaits(t *testing.T) {
 		{
 			"bound", func(r *whyRows) {
 				target, set := events.Target("pool_big"), events.Set(1)
-				r.job.Place, r.job.LaneTarget, r.job.LaneSet, r.machines = 3, &target, &set, []WhyMachine{{"eider-1-2", CollectorIdle, whyNoon}}
+				r.job.Place, r.job.LaneTarget, r.job.LaneSet, r.machines = 3, &target, &set, []WhyMachine{{Name: "eider-1-2", State: CollectorIdle, Since: whyNoon}}
 			}, WaitNext, "it is the next job that runs on lane pool_big/1: its collector has not begun it yet",
 		},
 	} {

@@ -57,12 +57,14 @@ func (r *whyRows) read(ctx context.Context, tx pgx.Tx) error {
 	var found []Request
 	var shared []whyShared
 	var places []whyPlaces
+	var uses []whyUses
 	var b pgx.Batch
 	lane := r.job.Lane()
 	classes, err := r.readPark(ctx, tx)
 	if err != nil {
 		return err
 	}
+	also(&b, &uses, "why_uses", r.job.ID)
 	if r.free() && (r.late || len(r.job.Near) > 0) {
 		also(&b, &r.firsts, "why_firsts")
 	}
@@ -83,6 +85,9 @@ func (r *whyRows) read(ctx context.Context, tx pgx.Tx) error {
 	}
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
 		return fmt.Errorf("query why job %s waits: %w", r.job.ID, tooLong(err))
+	}
+	for _, u := range uses {
+		r.uses = u.Uses
 	}
 	for _, s := range shared {
 		r.shared = s.Shared

@@ -26,7 +26,7 @@ type whyLength struct {
 func (r whyRows) starts(w Why) *WhyStart {
 	//exhaustive:ignore
 	switch w.Reason {
-	case WaitPaused, WaitLimit, WaitNoMachine, WaitNoOnline, WaitNeeds, WaitSkipped:
+	case WaitPaused, WaitLimit, WaitNoMachine, WaitNoOnline, WaitUnable, WaitNeeds, WaitSkipped:
 		return nil
 	}
 	if w.Reason == WaitAffinity {

@@ -16,7 +16,7 @@ func waitingJob() whyRows {
 	return whyRows{
 		job:      Job{ID: "j1", RequestID: "r1", Target: "linux", State: events.JobQueued, CreatedAt: whyNoon},
 		request:  Request{ID: "r1", Account: "alice", Queue: "alice"},
-		machines: []WhyMachine{{"c1", CollectorIdle, whyNoon}},
+		machines: []WhyMachine{{Name: "c1", State: CollectorIdle, Since: whyNoon}},
 		leaves:   []whyLeaf{{Tier: events.TierDefault, Queue: "alice", Account: "alice", Waiting: 1}},
 		shared:   true,
 	}
@@ -42,11 +42,26 @@ func TestWhyAJobWaits(t *testing.T) {
 		{
 			"no collector online", func(r *whyRows) {
 				r.machines = []WhyMachine{
-					{"c1", CollectorOffline, whyNoon}, {"c2", CollectorRegistered, whyNoon}, {"c3", CollectorDraining, whyNoon}, {"c4", CollectorInactive, whyNoon},
+					{Name: "c1", State: CollectorOffline, Since: whyNoon}, {Name: "c2", State: CollectorRegistered, Since: whyNoon}, {Name: "c3", State: CollectorDraining, Since: whyNoon}, {Name: "c4", State: CollectorInactive, Since: whyNoon},
 				}
 			}, WaitNoOnline,
 			"no collector of lane linux/0 takes jobs: c1 has been offline since 2026-11-22 12:00:00 UTC, " +
 				"c2 has been registered since 2026-11-22 12:00:00 UTC and was never online, c3 has been draining since 2026-11-22 12:00:00 UTC and 1 more",
+		},
+		{
+			"a collector that cannot build", func(r *whyRows) {
+				r.uses, r.machines = true, []WhyMachine{{Name: "c1", State: CollectorIdle, Version: "v1", Serves: true}, {Name: "c2", State: CollectorIdle, Builds: true}}
+			}, WaitUnable, "the collector of lane linux/0 does not know builds: c1 runs version v1; update it: `tacho collector want VERSION` does so under a supervisor",
+		},
+		{
+			"a collector that can build", func(r *whyRows) {
+				r.job.Built, r.machines = &JobBuilt{}, []WhyMachine{{Name: "c1", State: CollectorIdle, Serves: true, Builds: true}}
+			}, WaitNext, "it is dispatched next on lane linux/0",
+		},
+		{
+			"a chunk, and a collector that cannot build", func(r *whyRows) {
+				r.job.Chunks, r.machines = 2, []WhyMachine{{Name: "c1", State: CollectorIdle, Serves: true}}
+			}, WaitUnable, "the collector of lane linux/0 does not know builds: c1 runs a version that it does not name; update it: `tacho collector want VERSION` does so under a supervisor",
 		},
 		{"paused", func(r *whyRows) { r.queues = []NamedQueue{{Name: "alice", Paused: true}} }, WaitPaused, "queue alice is paused"},
 		{

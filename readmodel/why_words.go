@@ -34,6 +34,8 @@ func (r whyRows) words(w Why) string {
 		return fmt.Sprintf("it is dispatched, and %s before it on %s%s", phrase.Are(w.Ahead, "job"), lane, w.Running.words("; "))
 	case WaitNoMachine:
 		return "no collector is registered for " + lane
+	case WaitUnable:
+		return fmt.Sprintf("the collector of %s does not know builds: %s", lane, unableWords(w.Machines))
 	case WaitNoOnline:
 		return fmt.Sprintf("no collector of %s takes jobs: %s", lane, machineWords(w.Machines))
 	case WaitPaused:

@@ -137,17 +137,40 @@ func TestAJobWithoutItsOutputIsNotForced(t *testing.T) {
 	}
 }
 
-// A job that uses an output waits for a collector that knows how.
+// A job that builds waits for a collector that knows how, and the lane goes on behind it. It still counts as one that waits.
 func TestCollectorsThatKnowNoBuildsGetNone(t *testing.T) {
-	f := newGraphFarm(t, kinds("a b<a"))
+	for _, dies := range []bool{false, true} {
+		t.Run(fmt.Sprint(dies), func(t *testing.T) {
+			f := newGraphFarm(t, kinds("a b<a c d:c"))
+			f.dies, f.judge = dies, nil
+			name := f.state.Lanes[f.state.LaneOrder[0]].Assignment.Serving
+			f.fold(events.CollectorOnline{Name: name, Instance: "old"})
+			f.ask("t1", "", events.Master)
+			f.settle()
+			if got := strings.Join(f.ran, " "); got != "c d" {
+				t.Fatalf("ran %s on a collector that does not know builds, want what is behind the build, and not that", got)
+			}
+			if f.state.Seats.All != 1 {
+				t.Errorf("%d jobs wait for dispatch, want the build", f.state.Seats.All)
+			}
+			f.fold(events.CollectorOnline{Name: name, Instance: "new", Knows: []string{events.KnowsBuild}})
+			f.begin("a")
+			if f.state.Seats.All != 0 {
+				t.Errorf("%d jobs wait for dispatch, want none: b is blocked", f.state.Seats.All)
+			}
+		})
+	}
+}
+
+// A collector that cannot build any more, because another program runs there, holds up nothing either.
+func TestACollectorForgetsHowToBuild(t *testing.T) {
+	f := newGraphFarm(t, kinds("a b<a c"))
 	f.judge = nil
 	f.ask("t1", "", events.Master)
 	name := f.state.Lanes[f.state.LaneOrder[0]].Assignment.Serving
-	f.fold(events.CollectorOnline{Name: name, Instance: "old"})
-	f.settle()
-	if len(f.ran) > 0 {
-		t.Fatalf("ran %v on a collector that does not know builds", f.ran)
+	for len(f.state.Jobs) == 0 {
+		f.step()
 	}
-	f.fold(events.CollectorOnline{Name: name, Instance: "new", Knows: []string{events.KnowsBuild}})
-	f.begin("a")
+	f.fold(events.CollectorOnline{Name: name, Instance: "old"})
+	f.begin("c")
 }

@@ -76,6 +76,8 @@ type view struct {
 	standing job.Standing
 	lane     laneState
 	at       events.Seq
+	// did reports whether a run stands for what a job in hand does (ledger.Did); nil if no run does.
+	did func(id, run events.JobID, key events.Digest) bool
 }
 
 // behind returns the version of the lane's work that an append expects, if the ledger has not read that far; else 0.
@@ -104,6 +106,10 @@ func (v view) passed(parts []eventlog.Append) bool {
 
 // view returns the state of a collector and its lane.
 func (b *books) view(name events.CollectorName) (v view) {
+	v.did = func(id, run events.JobID, key events.Digest) (did bool) {
+		b.look(func(l *ledger.Ledger) { did = l.Did(id, run, key) })
+		return did
+	}
 	b.look(func(l *ledger.Ledger) {
 		v.standing, v.at = l.Collector(name).Standing, l.Seq
 		if v.standing.Registered == nil {

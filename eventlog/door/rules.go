@@ -152,6 +152,9 @@ func (w *walk) step(e *events.Event) *refusal {
 		if why == nil {
 			why = w.used(f.Used)
 		}
+		if why == nil {
+			why = w.tookOver(f)
+		}
 		e.Fact = w.clamped(f)
 		return why
 	case events.AttemptLost:

@@ -70,3 +70,20 @@ func (c *Client) Same(ctx context.Context, id events.JobID, key events.Digest) (
 	}
 	return a.Same.From, a.Same.Counts, nil
 }
+
+// tookOver checks which run a job took over instead of running: the one that the ledger names for its key, or named a moment ago.
+func (w *walk) tookOver(f events.JobFinished) *refusal {
+	switch {
+	case len(f.Key) > maxKey:
+		return misshapen("job %s ends with a key of %d bytes, at most %d", f.JobID, len(f.Key), maxKey)
+	case f.ReusedFrom == "":
+		return nil
+	case f.Outcome != events.Success:
+		return forbid("job %s took run %.64s over and ends as %s: only a success is taken over", f.JobID, f.ReusedFrom, f.Outcome)
+	case f.Measured+f.Skipped+f.Failed > 0:
+		return forbid("job %s took run %.64s over, and has results of its own", f.JobID, f.ReusedFrom)
+	case w.view.did == nil || !w.view.did(f.JobID, f.ReusedFrom, f.Key):
+		return forbid("job %s took run %.64s over, and the log names no such run for key %.64q of the job: ask again, or run it", f.JobID, f.ReusedFrom, string(f.Key))
+	}
+	return nil
+}

@@ -92,7 +92,7 @@ type jobWhyCmd struct {
 
 // Help is shown by --help.
 func (*jobWhyCmd) Help() string {
-	return "A job that waits has one reason: next, lane_busy, no_machine, no_online_machine, affinity, no_room, paused, limit, tier, behind_in_share, behind_own, needs or skipped."
+	return "A job that waits has one reason: next, lane_busy, no_machine, no_online_machine, unable, affinity, no_room, paused, limit, tier, behind_in_share, behind_own, needs or skipped."
 }
 
 // Run says why the job waits.

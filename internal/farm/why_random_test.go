@@ -70,8 +70,16 @@ func (w *whyWorld) machine(n int) {
 		w.lanes = append(w.lanes, lane)
 		name := w.slot(lane)
 		w.say(events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set, Machine: d.Machine}, events.LaneAssigned{Lane: lane, Name: name},
-			events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched}})
+			events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: w.knows()})
 	}
+}
+
+// knows returns what a collector knows: some are of a version that cannot build.
+func (w *whyWorld) knows() []string {
+	if w.r.IntN(2) == 0 {
+		return []string{events.KnowsMatched}
+	}
+	return []string{events.KnowsMatched, events.KnowsBuild}
 }
 
 func (w *whyWorld) slot(l events.Lane) events.CollectorName {
@@ -98,11 +106,15 @@ func (w *whyWorld) ask() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	recipe := events.Digest("")
+	if w.r.IntN(3) == 0 {
+		recipe = "r"
+	}
 	made := events.JobsCreated{RequestID: created.RequestID}
 	for i := range 1 + w.r.IntN(3) {
 		made.Jobs = append(made.Jobs, events.JobSpec{
 			ID: events.JobID(fmt.Sprintf("j%s-%d", tag, i)), RequestID: created.RequestID, Kind: "compile", Target: "here", Set: events.Set(i), Caches: caches,
-			Artifact: events.Artifact{Suite: "s", Tag: tag, Kind: events.Master}, Matched: true, Requires: needs.Terms(),
+			Artifact: events.Artifact{Suite: "s", Tag: tag, Kind: events.Master}, Matched: true, Requires: needs.Terms(), Recipe: recipe,
 		})
 	}
 	w.say(created, events.RequestStarted{RequestID: created.RequestID, Definitions: "d", Jobs: len(made.Jobs)}, made)
@@ -124,7 +136,7 @@ func (w *whyWorld) step() {
 			events.CollectorDraining{Name: name}, events.CollectorOffline{Name: name, Instance: "i", Reason: "silence"}, events.CollectorDeactivated{Name: name},
 		}[w.r.IntN(3)])
 	default:
-		w.say(events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched}})
+		w.say(events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: w.knows()})
 	}
 }
 
@@ -231,7 +243,7 @@ func TestWhySaysWhatTheSchedulerDoes(t *testing.T) {
 					if w.accounts == 1 && !w.limited() && !slices.Contains(then, id) {
 						t.Errorf("job %s is not dispatched: %s", id, why.Words)
 					}
-				case readmodel.WaitNoMachine, readmodel.WaitNoOnline, readmodel.WaitNoRoom, readmodel.WaitAffinity, readmodel.WaitLimit:
+				case readmodel.WaitNoMachine, readmodel.WaitNoOnline, readmodel.WaitUnable, readmodel.WaitNoRoom, readmodel.WaitAffinity, readmodel.WaitLimit:
 					if slices.Contains(first, id) {
 						t.Errorf("job %s is dispatched now: %s %s", id, why.Reason, why.Words)
 					}
@@ -244,7 +256,7 @@ func TestWhySaysWhatTheSchedulerDoes(t *testing.T) {
 	}
 	t.Logf("%v", said)
 	for _, reason := range []readmodel.WaitReason{
-		readmodel.WaitNext, readmodel.WaitNoMachine, readmodel.WaitNoOnline, readmodel.WaitNoRoom, readmodel.WaitLimit, readmodel.WaitOwn,
+		readmodel.WaitNext, readmodel.WaitNoMachine, readmodel.WaitNoOnline, readmodel.WaitUnable, readmodel.WaitNoRoom, readmodel.WaitLimit, readmodel.WaitOwn,
 	} {
 		if said[reason] == 0 {
 			t.Errorf("no job has the reason %s", reason)

@@ -1,12 +1,12 @@
 -- The collectors of machines, with their states and since when they are in them.
-SELECT name, machine, target, "set", state, CASE state
+SELECT name, machine, target, "set", version, builds, state, CASE state
            WHEN 'registered' THEN registered_at
            WHEN 'offline' THEN coalesce(offline_at, last_event_at)
            WHEN 'updating' THEN coalesce(offline_at, last_event_at)
            ELSE last_event_at
        END AS since
 FROM (
-    SELECT name, machine, target, "set", registered_at, offline_at, last_event_at,
+    SELECT name, machine, target, "set", version, builds, registered_at, offline_at, last_event_at,
            CASE
                WHEN NOT active THEN 'inactive'
                WHEN quarantined THEN 'quarantined'

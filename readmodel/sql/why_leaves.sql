@@ -1,7 +1,11 @@
 -- Who has jobs that wait for dispatch on a lane, or matched jobs of some classes, and how many of the own leaf of a job come
 -- before it. A leaf is an account in a queue and a tier. In it the more urgent requests come first, then the order of the
--- queue, and the jobs of one request as Job.turn says. A sample waits at a priority of its own, behind the other jobs of its request.
-WITH waits AS (
+-- queue, and the jobs of one request as Job.turn says. Jobs that only a collector which knows builds can get do not count on a
+-- lane whose collector does not: the lane goes on without them. A sample waits at a priority of its own, behind the other jobs of its request.
+WITH unable AS MATERIALIZED (
+    SELECT FROM assignment a JOIN collector_config c USING (name)
+    WHERE NOT @matched AND a.target = @target AND a."set" = @set AND a.serving AND NOT c.builds
+), waits AS (
     SELECT request_id, sample <> '' AS sampled, priority, count(*) AS jobs,
            count(*) FILTER (WHERE request_id = @request AND (sample <> '') = @sampled AND priority = @priority
                AND ARRAY[(NOT backfill OR graph IS NULL OR sample <> '')::int, coalesce(graph, 2147483647), coalesce(rank, 0), created_seq, ordinal] < @turn::bigint[]) AS before
@@ -9,6 +13,8 @@ WITH waits AS (
     WHERE state = 'queued' AND place = 0 AND held = '' AND matched = @matched
       AND CASE WHEN @matched THEN artifact_kind || ' ' || array_to_string(requires, ' ') = ANY (@classes)
                ELSE target = @target AND "set" = @set END
+      AND (NOT EXISTS (SELECT FROM unable) OR built IS NULL AND chunks = 0 AND NOT EXISTS (
+               SELECT FROM graph_job n, json_array_elements(n.needs) AS need WHERE n.job_id = job_queue.job_id AND need ->> 'output' <> ''))
     GROUP BY request_id, sampled, priority
 ), asked AS MATERIALIZED ( -- with what its order in the leaf is
     SELECT CASE WHEN o.priority IN ('vip', 'idle') THEN o.priority ELSE 'default' END AS tier, r.queue, r.account,

@@ -14,6 +14,16 @@ func (j *Job) Builds() bool {
 	return j.Uses || j.like.Tokens != nil || j.of.more != nil && (j.of.more.recipe != "" || j.of.more.checkouts != "" || j.of.more.of > 0)
 }
 
+// able reports whether the collector that serves the lane of a job can execute it. One that cannot does not hold the lane up: the job
+// leaves its seat, so the next one has its turn. Which machine a matched job gets is decided by its class.
+func (l *Ledger) able(j *Job) bool {
+	if j.like.Matched || !j.Builds() {
+		return true
+	}
+	lane, ok := l.Lanes[j.like.Part()]
+	return ok && lane.builds
+}
+
 // knowsBuilds reports whether the collector of a lane can build. While no collector serves the lane, it is not known.
 func (l *Ledger) knowsBuilds(lane *Lane) bool {
 	c := l.Collectors[lane.Assignment.Serving]

@@ -225,6 +225,8 @@ type Lane struct {
 	// began it.
 	Unserved   time.Time
 	UnservedBy events.Seq
+	// builds says that the collector that serves the lane can build; see noteServer.
+	builds bool
 }
 
 // Dispatch is one event that gave a job to a lane.

@@ -20,6 +20,8 @@ type Run struct {
 	// Seq is the event of its end, and Ended when that was.
 	Seq   events.Seq
 	Ended time.Time
+	// Earlier is the run that stood for the key before. A collector may have been told of that one a moment ago.
+	Earlier events.JobID `json:",omitempty"`
 }
 
 // maxDone bounds the runs that can be taken over. Beyond it the oldest leave, an eighth of them at once.
@@ -33,7 +35,7 @@ func (l *Ledger) foldKey(j *Job, f events.JobFinished, seq events.Seq) {
 		l.inherit(j.ID, f.ReusedFrom)
 	case f.Key != "" && f.Skipped == 0 && l.counts(j):
 		key := j.scoped(f.Key)
-		l.Done[key] = Run{j.ID, seq, l.at}
+		l.Done[key] = Run{j.ID, seq, l.at, l.Done[key].Job}
 		l.boundDone()
 		l.noteKey(key)
 	}
@@ -96,6 +98,17 @@ func (l *Ledger) Same(id events.JobID, key events.Digest) (run Run, counts bool)
 		run = Run{} // a person asked to run it again, or it may have results of its own
 	}
 	return run, true
+}
+
+// Did reports whether a run stands for what a job in hand does: the one that Same names for the key, or named a moment ago. What it
+// yielded must be known.
+func (l *Ledger) Did(id, run events.JobID, key events.Digest) bool {
+	named, counts := l.Same(id, key)
+	if !counts || run == "" || run != named.Job && run != named.Earlier {
+		return false
+	}
+	_, complete := l.YieldsOf(id, run)
+	return complete
 }
 
 // YieldsOf returns what a run yielded of what the kind of a job yields; complete is false if some of it is not known any more.
@@ -174,11 +187,19 @@ func (l *Ledger) noteKey(key events.Digest) {
 	}
 }
 
-// noteServer notes that the collector that serves a lane is another one, or another process: what waits there has other keys.
+// noteServer notes that the collector that serves a lane is another one, or another process: what waits there has other keys, and
+// may be what the new one can or cannot do.
 func (l *Ledger) noteServer(name events.Lane) {
 	lane, ok := l.Lanes[name]
 	if !ok {
 		return
+	}
+	if builds := l.knowsBuilds(lane); builds != lane.builds {
+		var jobs []events.JobID
+		for _, ids := range lane.Queued {
+			jobs = append(jobs, ids...)
+		}
+		l.reseat(jobs, func() { lane.builds = builds })
 	}
 	for _, request := range slices.Sorted(maps.Keys(lane.Queued)) {
 		for _, id := range lane.Queued[request] {

@@ -115,11 +115,13 @@ func (l *Ledger) item(maker *request.Request, queue events.QueueName, level int8
 	return share.Item{Level: level, Keys: [3]int64{at.Unix(), int64(at.Nanosecond()), int64(pr)}, ID: maker.ID}
 }
 
-// seat is a place of one job in the tree.
+// seat is a place of one job in the tree. One that is empty counts, and never has its turn: no collector of the lane can execute
+// the job.
 type seat struct {
 	leaf  share.Leaf
 	class share.Class
 	item  share.Item
+	empty bool
 }
 
 // reseat makes a change that the seats of some jobs may depend on. The new seats are taken before the old ones are
@@ -129,14 +131,18 @@ func (l *Ledger) reseat(jobs []events.JobID, change func()) {
 	change()
 	l.sit(l.seatsOf(jobs))
 	for _, s := range before {
-		l.Tree.Remove(s.leaf, s.class, s.item)
+		if !s.empty {
+			l.Tree.Remove(s.leaf, s.class, s.item)
+		}
 		l.Seats.add(s.leaf, -1)
 	}
 }
 
 func (l *Ledger) sit(seats []seat) {
 	for _, s := range seats {
-		l.Tree.Add(s.leaf, s.class, s.item)
+		if !s.empty {
+			l.Tree.Add(s.leaf, s.class, s.item)
+		}
 		l.Seats.add(s.leaf, 1)
 	}
 }
@@ -162,7 +168,7 @@ func (l *Ledger) seatsOf(jobs []events.JobID) (out []seat) {
 			continue
 		}
 		l.seats(j, func(leaf share.Leaf, item share.Item) {
-			out = append(out, seat{leaf, l.lineOf(j).class, item})
+			out = append(out, seat{leaf, l.lineOf(j).class, item, !l.able(j)})
 		})
 	}
 	return out
@@ -226,7 +232,7 @@ func (l *Ledger) Next(lane *Lane, w match.Waits) (share.Choice, *Job, bool) {
 		return share.Choice{}, nil, false
 	}
 	j := l.first(lane, choice)
-	return choice, j, j != nil && (!j.Builds() || l.knowsBuilds(lane))
+	return choice, j, j != nil
 }
 
 // expecting returns what choices would be charged on a lane.
@@ -252,7 +258,7 @@ func (l *Ledger) first(lane *Lane, c share.Choice) (found *Job) {
 	}
 	for _, id := range line.Queued[item.ID] {
 		j := l.Jobs[id]
-		if j == nil {
+		if j == nil || !l.able(j) {
 			continue
 		}
 		l.seats(j, func(at share.Leaf, i share.Item) {

@@ -102,7 +102,7 @@ func Restore(data []byte) (*Ledger, error) {
 		if lane.Lane == nil {
 			return nil, fmt.Errorf("read a snapshot of the ledger: lane %s is empty", lane.Name)
 		}
-		lane.class = share.Class(len(l.Lanes))
+		lane.class, lane.builds = share.Class(len(l.Lanes)), l.knowsBuilds(lane.Lane)
 		l.Lanes[lane.Name] = lane.Lane
 		l.LaneOrder = append(l.LaneOrder, lane.Name)
 	}

@@ -34,6 +34,19 @@ func (st *story) queued(tag events.Tag, lane events.Lane, n int, r events.Reques
 	return jobs
 }
 
+// builds makes a request with one job that builds.
+func (st *story) builds(tag events.Tag, lane events.Lane) events.JobSpec {
+	st.t.Helper()
+	st.clock.advance(time.Second)
+	a := events.Artifact{Suite: "go", Tag: tag, Kind: events.Master}
+	id := events.NewRequestID("go", events.Master, string(tag))
+	j := events.JobSpec{Artifact: a, Kind: "compile", Target: lane.Target, Set: lane.Set, Backend: "gc", Profile: "p0", Definitions: st.suite.Digest(), RequestID: id, Recipe: "r"}
+	j.ID = j.First()
+	st.tell(events.RequestCreated{RequestID: id, Kind: events.Master, Suite: "go", Tag: tag, Key: string(tag), State: events.StateArtifactsReady},
+		events.RequestStarted{RequestID: id, Definitions: st.suite.Digest(), Jobs: 1}, events.JobsCreated{RequestID: id, Jobs: []events.JobSpec{j}})
+	return j
+}
+
 // why returns why a job waits, after a check of its page.
 func (st *story) why(id events.JobID) readmodel.Why {
 	st.t.Helper()
@@ -84,6 +97,20 @@ func TestWhyJobsWaitOnAPlainFarm(t *testing.T) {
 	st.tell(events.CollectorOffline{Name: "amd-1", Instance: "i2", Reason: "stopped"})
 	if w := st.expect(other[0].ID, readmodel.WaitNoOnline, "amd-1 has been offline since", "spare has been registered since"); len(w.Machines) != 2 {
 		t.Errorf("%+v", w)
+	}
+	build := st.builds(sha("1"), zero)
+	old := st.expect(build.ID, readmodel.WaitUnable, "the collector of lane linux-amd64/0 does not know builds: amd-0 runs version ", "update it: `tacho collector want VERSION`")
+	if len(old.Machines) != 1 || old.Machines[0].Name != "amd-0" {
+		t.Errorf("%+v", old)
+	}
+	behind := st.queued(sha("2"), zero, 1, events.RequestCreated{})
+	if w := st.expect(behind[0].ID, readmodel.WaitOwn); w.Ahead != 2 {
+		t.Errorf("%d jobs are before it, want those that the collector can execute", w.Ahead)
+	}
+	st.tell(events.CollectorOnline{Name: "amd-0", Instance: "i9", Knows: []string{events.KnowsBuild}})
+	st.expect(build.ID, readmodel.WaitOwn, "2 jobs are before it")
+	if w := st.expect(behind[0].ID, readmodel.WaitOwn); w.Ahead != 3 {
+		t.Errorf("%d jobs are before it, want the build too", w.Ahead)
 	}
 	st.tell(events.RequestCancelled{RequestID: other[0].RequestID}, events.JobsWithdrawn{RequestID: other[0].RequestID, Jobs: []events.JobID{other[0].ID}})
 	st.expect(other[0].ID, "", "it ended (cancelled) at")
