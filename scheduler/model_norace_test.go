@@ -2,6 +2,8 @@
 
 package scheduler
 
+import "time"
+
 // modelLives is how many random worlds the test runs.
 const modelLives = 5_000
 
@@ -17,3 +19,6 @@ const graphWorlds = 10_000
 
 // keepWorlds is how many random farms the test of the jobs of requests plays.
 const keepWorlds = 60
+
+// freshWithin is how long 1,000 jobs that were done before may take.
+const freshWithin = 2 * time.Second

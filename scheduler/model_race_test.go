@@ -2,6 +2,8 @@
 
 package scheduler
 
+import "time"
+
 // modelLives is how many random worlds the test runs under the race detector. There are few, because the detector makes
 // the test ten times slower and finds little: each world has one goroutine.
 const modelLives = 100
@@ -18,3 +20,6 @@ const graphWorlds = 30
 
 // keepWorlds is how many random farms the test of the jobs of requests plays under the race detector.
 const keepWorlds = 8
+
+// freshWithin is how long 1,000 jobs that were done before may take under the race detector.
+const freshWithin = 20 * time.Second

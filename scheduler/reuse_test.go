@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/ledger"
@@ -209,53 +208,6 @@ func TestARerunOfWhatWasTakenOverRuns(t *testing.T) {
 	f.settle()
 	if !slices.Contains(f.ran[before:], kind) {
 		t.Errorf("kind %s did not run again, only %v", kind, f.ran[before:])
-	}
-}
-
-// 1,000 jobs that were done before end without a delivery.
-func TestAThousandFreshJobsAreNotDispatched(t *testing.T) {
-	d := building()
-	m := d.Kinds[1]
-	d.Kinds, d.Benchmarks = d.Kinds[:1], nil
-	for i := range 1000 {
-		k := m
-		k.Name = events.JobKind(fmt.Sprintf("k%d", i))
-		d.Kinds = append(d.Kinds, k)
-		d.Benchmarks = append(d.Benchmarks, suite.BenchmarkDef{Name: events.Benchmark(k.Name), Kind: k.Name, Category: suite.Primary, Source: "x", Command: []string{"x"}})
-	}
-	f := newReuseFarm(t, d)
-	f.judge = nil
-	f.ask("a1", "", events.Master)
-	f.settle()
-	dispatched := func() (n int) {
-		for _, e := range f.log {
-			if _, ok := e.Fact.(events.JobDispatched); ok {
-				n++
-			}
-		}
-		return n
-	}
-	id := f.ask("a2", "", events.Master)
-	before := dispatched()
-	for dispatched() == before { // its build
-		f.step()
-	}
-	for len(f.state.Alike[id]) < 1000 { // the build ends
-		f.step()
-	}
-	began := time.Now()
-	for !f.state.Requests[id].State.Terminal() {
-		if !f.decide() {
-			t.Fatal("nothing is decided")
-		}
-	}
-	took := time.Since(began)
-	if n := dispatched() - before; n != 1 || f.state.Requests[id].State != events.StateCompleted {
-		t.Errorf("%d jobs were dispatched, the request is %s", n, f.state.Requests[id].State)
-	}
-	t.Logf("1,000 jobs ended within %s", took)
-	if took > 10*time.Second { // 0.3 s, but under the race detector beside other tests
-		t.Errorf("1,000 fresh jobs took %s", took)
 	}
 }
 

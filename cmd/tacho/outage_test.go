@@ -40,9 +40,13 @@ type farm struct {
 	nats    *server.Server
 	dir     string
 	pg      *pgserver.Server
+	// server is the address of the website, near the collector.
+	server string
+	near   *process
 }
 
-func newFarm(t *testing.T) *farm {
+// newFarm starts a farm of which the configuration and the suite may be changed.
+func newFarm(t *testing.T, change ...func(*site)) *farm {
 	t.Helper()
 	sizes := map[string]int{}
 	for i := range 40 {
@@ -61,6 +65,9 @@ func newFarm(t *testing.T) *farm {
 	if err := os.WriteFile(path, append(conf, "\n[watchdog]\nlag_for = \"2s\"\n"...), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	for _, c := range change {
+		c(f.site)
+	}
 	f.startNATS()
 	f.startPostgres()
 	t.Cleanup(func() {
@@ -68,11 +75,12 @@ func newFarm(t *testing.T) *farm {
 		f.stopPostgres()
 	})
 	listen := freePort(t)
-	f.env = append(f.env, "TACHO_NATS_URL=nats://core:s3cret@"+f.address, "TACHO_DATABASE_URL="+f.pg.URL(), "TACHO_TOKEN=t", "TACHO_SERVER=http://"+listen)
+	f.server = "http://" + listen
+	f.env = append(f.env, "TACHO_NATS_URL=nats://core:s3cret@"+f.address, "TACHO_DATABASE_URL="+f.pg.URL(), "TACHO_TOKEN=t", "TACHO_SERVER="+f.server)
 	f.begin("serve", "scheduler,projector,watchdog,website", "--listen", listen).says(f.site, "serving    ")
 	f.must("suite", "publish", f.site.dir+"/naps.toml")
 	f.must("collector", "add", "near", "--target", "here")
-	f.with("TACHO_NATS_URL=nats://near:n3ar@"+f.address).begin("collector", "run", "near")
+	f.near = f.with("TACHO_NATS_URL=nats://near:n3ar@"+f.address).begin("collector", "run", "near")
 	return f
 }
 

@@ -37,8 +37,9 @@ type Lanes struct {
 	Classes []int
 }
 
-// Ranks returns the place of each job in the order that the jobs are to run in, whenever several may: of the longest path,
-// of the most work behind and of creation the one with which the graph ends first, and of equals the first.
+// Ranks returns the place of each job in the order that the jobs are to run in, whenever several may. It begins with the
+// best of three: of the longest path, of the most work behind and of creation the one with which the graph ends first, and of
+// equals the first. Where jobs are bound to lanes, it then moves those of pools (see search).
 func (r Rehearsal) Ranks() []int {
 	t := r.theatre()
 	best, least := []int(nil), int64(-1)
@@ -48,7 +49,7 @@ func (r Rehearsal) Ranks() []int {
 			best, least = ranks, makespan
 		}
 	}
-	return best
+	return t.search(best, least)
 }
 
 // ranked returns the places of jobs by weight, the largest first, then by number.
