@@ -165,6 +165,8 @@ func (c *cursor) renew(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case errors.Is(err, nats.ErrConnectionClosed):
+			return fmt.Errorf("follow the log: %w: %w", eventlog.ErrUnavailable, err)
 		case err != nil && !transient(err):
 			return fmt.Errorf("follow the log: %w", err)
 		}
