@@ -63,6 +63,10 @@ type Follower interface {
 
 	// Parks returns which events no fold takes. A fold asks before its first event.
 	Parks(ctx context.Context) (events.Parks, error)
+
+	// Takes returns the head of a log that takes appends at this moment. It asks once and tries nothing again, so its
+	// error is fresh. Of a log with several servers it may be a *QuorumError.
+	Takes(ctx context.Context) (Head, error)
 }
 
 // Cursor walks the log in order and proves that nothing is missing.
@@ -80,6 +84,8 @@ type Head struct {
 	Identity string
 	First    events.Seq
 	Last     events.Seq
+	// Sole says that one server keeps the log, so what it says is certain. See HeadAt.
+	Sole bool
 }
 
 // ConflictError says that an aggregate was not at the expected version. Nothing was stored.
