@@ -28,7 +28,8 @@ func fillDisk(t *testing.T, dir string, look bool) {
 	ctx := t.Context()
 	server := start(t, natsserver.Config{Dir: dir + "/log"})
 	looks := look
-	l := open(t, connect(t, server), jetstream.Config{MaxBytes: 1 << 30, Stopped: func() *eventlog.FullError {
+	nc := connect(t, server)
+	l := open(t, nc, jetstream.Config{MaxBytes: 1 << 30, Stopped: func() *eventlog.FullError {
 		if looks {
 			return server.Stopped()
 		}
@@ -89,6 +90,11 @@ func fillDisk(t *testing.T, dir string, look bool) {
 	began = time.Now()
 	if mended, err := server.Mend(); mended == look || err != nil {
 		t.Fatalf("mended: %t %v", mended, err)
+	}
+	if !look { // its consumers are gone: who follows the log notices at a new connection
+		if err := nc.ForceReconnect(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	t.Logf("mended after %s", time.Since(began))
 	if !look { // what had no answer may be there
