@@ -17,19 +17,18 @@ func (s *Server) Stopped() *eventlog.FullError {
 	s.mu.Lock()
 	broken := s.broken
 	s.mu.Unlock()
+	// The answer goes to everybody who asks for something: it names no path.
+	const next = "free some of the disk that holds the data directory; Tacho goes on by itself then"
 	if broken != "" {
-		return &eventlog.FullError{
-			Why:  "the disk under it failed a write (" + broken + ")",
-			Next: fmt.Sprintf("free some of the disk under %s; Tacho goes on by itself then", s.store.StoreDir),
-		}
+		return &eventlog.FullError{Why: "its disk failed a write", Next: next}
 	}
 	d, err := room.DiskOf(s.store.StoreDir)
 	if err != nil || d.Free >= d.Reserve() {
 		return nil
 	}
 	return &eventlog.FullError{
-		Why:  fmt.Sprintf("the disk under it is full (%s left, and it leaves %s free)", phrase.Bytes(d.Free), phrase.Bytes(d.Reserve())),
-		Next: fmt.Sprintf("free some of the disk under %s; Tacho goes on by itself then", s.store.StoreDir),
+		Why:  fmt.Sprintf("its disk is full (%s left, and the log leaves %s free)", phrase.Bytes(d.Free), phrase.Bytes(d.Reserve())),
+		Next: next,
 	}
 }
 
