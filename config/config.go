@@ -47,6 +47,7 @@ type Config struct {
 	Collector Collector `toml:"collector" json:"collector"`
 	SLA       SLA       `toml:"sla" json:"sla"`
 	Watchdog  Watchdog  `toml:"watchdog" json:"watchdog"`
+	Room      Room      `toml:"room" json:"room"`
 	Readers   Readers   `toml:"readers" json:"readers"`
 	GitHub    GitHub    `toml:"github" json:"github"`
 	// Pollers are the sources whose new artifacts become requests.
@@ -83,7 +84,8 @@ type NATS struct {
 	// Replicas of the log: 1 on one server, 3 or 5 on a cluster. It is fixed when the log is made.
 	Replicas int `toml:"replicas" json:"replicas"`
 	// MaxBytes is the size at which the log takes no more events, but loses none. This protects the disk from filling
-	// up. A cluster must grant its account at least as much.
+	// up. `tacho up` sets the limit of its log to it at each start; it cannot be below what the log holds. On a cluster the
+	// stream's operator raises the limit, and the account must have at least as much.
 	MaxBytes int64 `toml:"max_bytes" json:"max_bytes"`
 	// BlobBytes is how much room there is for the outputs of jobs: the oldest that are not needed are removed. UploadBytes
 	// and UploadAge are the same for uploads, and how long these are kept.
@@ -209,7 +211,7 @@ func Default(data string) Config {
 			BeatEvery: Duration(5 * time.Second), AckWait: Duration(15 * time.Second), MaxAttempts: 3,
 			TransientDeadline: Duration(2 * time.Hour), CacheBytes: 20 << 30, Measure: MeasureAlone,
 		},
-		SLA: DefaultSLA(), Watchdog: defaultWatchdog(), Readers: DefaultReaders(),
+		SLA: DefaultSLA(), Watchdog: defaultWatchdog(), Room: defaultRoom(), Readers: DefaultReaders(),
 	}
 }
 
@@ -341,6 +343,9 @@ func (c Config) Check() error {
 		return err
 	}
 	if err := c.Watchdog.check(); err != nil {
+		return err
+	}
+	if err := c.Room.check(); err != nil {
 		return err
 	}
 	if err := c.Readers.check(); err != nil {

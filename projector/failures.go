@@ -56,6 +56,12 @@ func refusedByPostgres(err error) bool {
 	return false
 }
 
+// full reports whether Postgres has no room for what it is told to store.
+func full(err error) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && answer.Code == "53100" // disk_full
+}
+
 // missing reports whether a schema or table was not there, because a replay swapped the generations.
 func missing(err error) bool {
 	var answer *pgconn.PgError

@@ -47,8 +47,9 @@ func (p *Projector) stays(ctx context.Context, err error) bool {
 	return true
 }
 
-// wentOn notes that the tables hold an event.
+// wentOn notes that the tables hold an event: the database has room, and no newer event before it stops the projector.
 func (p *Projector) wentOn(at events.Seq) {
+	p.config.Full("")
 	if p.newer != 0 && at >= p.newer {
 		p.newer = 0
 		p.config.Newer(nil)

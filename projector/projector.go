@@ -45,6 +45,8 @@ type Config struct {
 	BatchSize int
 	// Shared says that projectors of other processes may write the same tables: Keep waits for its turn.
 	Shared bool
+	// Full is called with what Postgres says when it has no room, and with "" when it takes rows again. It may be nil.
+	Full func(why string)
 	// Logger receives what an operator wants to know; nil discards it.
 	Logger *slog.Logger
 	// Metrics may be nil.
@@ -74,6 +76,9 @@ func New(c Config) *Projector {
 	if c.Newer == nil {
 		c.Newer = func(*events.NewerError) {}
 	}
+	if c.Full == nil {
+		c.Full = func(string) {}
+	}
 	return &Projector{config: c}
 }
 
@@ -100,6 +105,9 @@ func (p *Projector) Run(ctx context.Context) error {
 	err := backoff.RetryNotify(try, backoff.WithContext(wait, ctx), func(err error, pause time.Duration) {
 		away = true
 		p.config.Metrics.Retries.Inc()
+		if full(err) {
+			p.config.Full(err.Error())
+		}
 		p.config.Logger.WarnContext(ctx, "the projector lost Postgres or the log and tries again", "error", err, "pause", pause)
 	})
 	if ctx.Err() != nil {

@@ -368,7 +368,8 @@ func (s *Shell) arrive() {
 	s.current = true
 }
 
-// CarryOut carries out steps in order. One failed step does not block the others, unless the log is unavailable.
+// CarryOut carries out steps in order. One failed step does not block the others, unless the log is
+// unavailable or full.
 func CarryOut(ctx context.Context, steps []Step, logger *slog.Logger) (o Outcome) {
 	for _, step := range steps {
 		if ctx.Err() != nil {
@@ -383,10 +384,13 @@ func CarryOut(ctx context.Context, steps []Step, logger *slog.Logger) (o Outcome
 		case errors.As(err, &conflict):
 			logger.DebugContext(ctx, "another writer was first", "decision", step.What, "error", err)
 			o.After, o.First, o.Unknown = max(o.After, conflict.Actual), true, o.Unknown || conflict.Actual == 0
+		case errors.Is(err, eventlog.ErrFull):
+			// The alert says it. It is so for every decision, each second.
+			logger.DebugContext(ctx, "a decision waits for room in the log", "decision", step.What, "error", err)
 		case ctx.Err() == nil:
 			logger.WarnContext(ctx, "a decision could not be recorded, trying again", "decision", step.What, "error", err)
 		}
-		if errors.Is(err, eventlog.ErrUnavailable) {
+		if errors.Is(err, eventlog.ErrUnavailable) || errors.Is(err, eventlog.ErrFull) {
 			return o
 		}
 	}

@@ -42,6 +42,8 @@ const (
 type finding struct {
 	events.AlertRaised
 	cause events.Seq
+	// anew is set if the words that stand in the log are wrong by now, whichever watchdog chose them.
+	anew bool
 }
 
 // judgement is what should be said at one moment. It holds the alerts that should stand, and those that it cannot
@@ -77,13 +79,14 @@ func judge(s *ledger.Ledger, v *view, l Limits, now time.Time) *judgement {
 	j.stalled()
 	j.lag()
 	j.outputs()
+	j.rooms()
 	return j
 }
 
 // want notes that an alert should stand.
 func (j *judgement) want(cause events.Seq, a events.AlertRaised) {
 	a.Key = events.NewAlertKey(a.Kind, a.About)
-	j.wanted[a.Key] = finding{a, cause}
+	j.wanted[a.Key] = finding{AlertRaised: a, cause: cause}
 }
 
 // doubt notes that it cannot be decided yet whether an alert should stand.

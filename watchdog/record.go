@@ -71,12 +71,12 @@ func (w *Watchdog) look(l *ledger.Ledger) {
 	w.at, w.counted = l.Seq, true
 }
 
-// noteAppend takes the result of an append. A conflict or a refusal is the answer of a log that works. The caller
-// holds mu.
+// noteAppend takes the result of an append. A conflict or a refusal is the answer of a log that works; that it is full has
+// an alert of its own. The caller holds mu.
 func (w *Watchdog) noteAppend(asked time.Time, err error) {
 	var conflict *eventlog.ConflictError
 	var refused *control.RefusedError
-	if errors.As(err, &conflict) || errors.As(err, &refused) {
+	if errors.As(err, &conflict) || errors.As(err, &refused) || errors.Is(err, eventlog.ErrFull) {
 		err = nil
 	}
 	if err != nil {
@@ -108,8 +108,8 @@ func (w *Watchdog) decide(l *ledger.Ledger, now time.Time) []deed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.look(l)
-	if !w.view.log.silent.IsZero() {
-		return nil
+	if !w.view.log.silent.IsZero() || w.view.room.full("log") {
+		return nil // nothing can be recorded
 	}
 	w.view.listen(w.Hearing, l.Collectors, now)
 	j := judge(l, w.view, w.Limits, now)
@@ -119,7 +119,7 @@ func (w *Watchdog) decide(l *ledger.Ledger, now time.Time) []deed {
 		words := f.Message + "\n" + f.Action
 		last, before := w.said[key]
 		a, stands := l.Alerts[key]
-		if stands && (a.AlertRaised == f.AlertRaised || !before || last == words) {
+		if stands && (a.AlertRaised == f.AlertRaised || !before && !f.anew || last == words) {
 			w.said[key] = words
 			continue
 		}
@@ -155,8 +155,9 @@ func (w *Watchdog) outages(l *ledger.Ledger) (deeds []deed) {
 	return deeds
 }
 
-// speak says that the log is away, if it is: in memory, and once to the webhook. The caller holds mu.
+// speak says that the log is away, or what is full: in memory, and once to the webhook. The caller holds mu.
 func (w *Watchdog) speak(now time.Time) {
+	w.speakOfRoom()
 	alert, since, away := w.view.unreachable(now)
 	w.local = slices.DeleteFunc(w.local, func(a readmodel.Alert) bool { return a.Kind == events.AlertUnreachable })
 	if !away {

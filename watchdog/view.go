@@ -22,6 +22,7 @@ type view struct {
 	log     logView
 	tables  tablesView
 	outputs outputsView
+	room    roomView
 }
 
 func newView() *view {

@@ -24,6 +24,8 @@
 // Nothing can be recorded then. The alert stands in memory, where pages and metrics of the same process see it
 // (Local). The webhook gets it at once, with sequence 0. When the log is back, the watchdog records both events of the
 // alert, with the true times in their words.
+//
+// A log that is full answers, and takes nothing either. That stands in memory in the same way (room.go).
 package watchdog
 
 import (
@@ -42,6 +44,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/presence"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/retry"
+	"github.com/tachobench/tacho/internal/room"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/ledger"
 )
@@ -68,6 +71,10 @@ type Config struct {
 	Tables Tables
 	// Outputs tells how full the store of outputs is. It may be nil: then it is not judged.
 	Outputs func(context.Context) (blob.Usage, error)
+	// Room tells how full the log, its disk and the database are. It answers at once, and without a place that it does not
+	// know now. It may be nil: then nothing of that is judged. Marks are the percents at which it needs a person.
+	Room  func() []room.Place
+	Marks []int
 	// Control records the alerts.
 	Control *control.Control
 	Limits  Limits
@@ -160,11 +167,15 @@ func row(a ledger.Alert) readmodel.Alert {
 	}
 }
 
-// tick looks again and again whether the log is away, and says so in memory and to the webhook.
+// tick looks again and again whether the log is away or full, and says so in memory and to the webhook.
 func (w *Watchdog) tick(ctx context.Context) error {
 	for retry.Sleep(ctx, w.Tick) {
+		now := w.Clock()
 		w.mu.Lock()
-		w.speak(w.Clock())
+		if w.Room != nil {
+			w.view.room.note(w.Room(), w.Marks, now)
+		}
+		w.speak(now)
 		w.mu.Unlock()
 	}
 	return nil

@@ -98,6 +98,10 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) (int, Answe
 		return http.StatusUnauthorized, Answer{Error: "X-Hub-Signature-256 is not the signature of this body: check that GitHub and Tacho have the same secret"}
 	}
 	seq, known, err := r.record(req.Context(), req.Header, body)
+	if full := new(eventlog.FullError); errors.As(err, &full) {
+		r.logger.Error("a delivery could not be recorded: deliver it again on GitHub when there is room", "delivery", req.Header.Get("X-GitHub-Delivery"), "error", err, "next", full.Next)
+		return http.StatusInsufficientStorage, Answer{Error: full.Error() + ": make room (" + full.Next + "), then deliver it again"}
+	}
 	if err != nil {
 		r.logger.Error("a delivery could not be recorded; GitHub is asked for it again", "delivery", req.Header.Get("X-GitHub-Delivery"), "error", err)
 		return http.StatusServiceUnavailable, Answer{Error: "the log cannot be reached: deliver it again"}

@@ -43,6 +43,7 @@ func explain(err error) (e *client.Error, known bool) {
 	var incomparable *comparison.Error
 	var several *readmodel.AmbiguousError
 	var busy *eventlog.BusyError
+	var full *eventlog.FullError
 	switch {
 	case errors.As(err, &e):
 		return e, true
@@ -71,6 +72,13 @@ func explain(err error) (e *client.Error, known bool) {
 		return &client.Error{Status: http.StatusRequestEntityTooLarge, Message: err.Error(), Next: "ask for less, or in several calls"}, true
 	case errors.As(err, &busy):
 		return &client.Error{Status: http.StatusServiceUnavailable, Message: "others change the same at this moment, and each time they were first; nothing was recorded", Next: "ask again"}, true
+	case errors.As(err, &full):
+		return &client.Error{
+			Status: http.StatusInsufficientStorage, Message: full.Error(),
+			Next: full.Next + "; then ask again: what was recorded already is not recorded twice",
+		}, true
+	case noRoom(err):
+		return &client.Error{Status: http.StatusInsufficientStorage, Message: "the disk of Postgres is full", Next: "make room on it; then ask again"}, false
 	case errors.Is(err, eventlog.ErrUnavailable):
 		return &client.Error{
 			Status: http.StatusServiceUnavailable, Message: "the log is not reachable; it is unknown whether this was recorded",
@@ -87,6 +95,12 @@ func explain(err error) (e *client.Error, known bool) {
 		return &client.Error{Status: http.StatusServiceUnavailable, Message: "Postgres cannot be reached", Next: "see /readyz, and the log of the server"}, false
 	}
 	return &client.Error{Status: http.StatusInternalServerError, Message: "a fault of Tacho", Next: "see the log of the server"}, false
+}
+
+// noRoom reports whether Postgres has no room for what a question needs.
+func noRoom(err error) bool {
+	var said *pgconn.PgError
+	return errors.As(err, &said) && said.Code == "53100" // disk_full
 }
 
 // hungUp reports whether Postgres left in the middle of a query, as it does when it stops or restarts.

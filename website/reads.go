@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/room"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/match"
@@ -40,8 +41,16 @@ func (s *Server) seen(r *http.Request) (client.Status, error) {
 	rows.Queue = readmodel.Seen(rows.Queue, s.Clock())
 	there, removed := present(rows.Collectors)
 	return client.Status{
-		Version: s.Version, Now: s.Clock().UTC(), Status: rows, Collectors: s.beats.join(there), RemovedCollectors: removed, Outputs: s.stored(),
+		Version: s.Version, Now: s.Clock().UTC(), Status: rows, Collectors: s.beats.join(there), RemovedCollectors: removed, Outputs: s.stored(), Room: s.places(),
 	}, nil
+}
+
+// places returns how full the log, its disk and the database are, as far as that is known.
+func (s *Server) places() []room.Place {
+	if s.Config.Room == nil {
+		return nil
+	}
+	return s.Config.Room()
 }
 
 // stored returns how full the store of outputs is; nil if it has none, so that a farm without builds hears nothing of it.

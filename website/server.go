@@ -17,6 +17,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/presence"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/room"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/suite"
@@ -49,6 +50,8 @@ type Config struct {
 	SLA config.SLA
 	// Outputs returns how full the store of outputs is; false while that is not known. It may be nil.
 	Outputs func() (blob.Usage, bool)
+	// Room returns how full the log, its disk and the database are. It may be nil.
+	Room func() []room.Place
 	// JobLogs holds the output of jobs. If it is nil, no output is shown.
 	JobLogs eventlog.JobLogs
 	// Blobs holds what jobs stored. If it is nil, nothing of that can be fetched.

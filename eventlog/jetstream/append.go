@@ -26,6 +26,8 @@ const (
 
 // The server's error codes that mean something here.
 const (
+	codeAccountFull     = 10002 // the account has stored all that it may
+	codeServerFull      = 10023 // the server has
 	codeNoMessage       = 10037
 	codeWrongLast       = 10071 // the subject has moved on
 	codeStoreFailed     = 10077 // such as "maximum bytes exceeded"
@@ -33,9 +35,6 @@ const (
 	codeBatchIncomplete = 10176 // the leader changed, or a part was lost
 	codeBatchesInFlight = 10210
 )
-
-// ErrFull says that the log has reached its limit in bytes and takes no more events.
-var ErrFull = errors.New("the log is full: raise its limit in bytes, after making room on the disk")
 
 // reader is the part of a view that settling an append needs. Its answers come from where they cannot be
 // stale, or say less than there is, never other than there is.
@@ -60,6 +59,7 @@ type appender struct {
 	nc     *nats.Conn
 	stream string
 	reads  reader
+	room   *room
 }
 
 // Append implements eventlog.Log.
@@ -74,17 +74,44 @@ func (a appender) Append(ctx context.Context, parts ...eventlog.Append) (last ev
 		}
 	}
 	operation := "append to " + string(parts[0].Subject)
+	size := sizeOf(staged)
 	err = Persist(ctx, operation, func(ctx context.Context) (err error) {
-		last, err = a.publish(ctx, parts, staged)
-		if err == nil || permanent(err) {
-			return err
-		}
-		last, err = a.settle(ctx, parts, staged, err)
+		last, err = a.try(ctx, parts, staged, size)
 		return err
 	})
 	var conflict *eventlog.ConflictError
 	if errors.As(err, &conflict) {
 		return 0, conflict
+	}
+	return last, err
+}
+
+// try sends the append once and settles what became of it.
+func (a appender) try(ctx context.Context, parts []eventlog.Append, staged []events.Stored, size int64) (events.Seq, error) {
+	if full := a.room.stopped(); full != nil {
+		return a.refused(ctx, parts, staged, full)
+	}
+	last, err := a.publish(ctx, parts, staged)
+	var full *eventlog.FullError
+	switch {
+	case err == nil:
+		a.room.took(size)
+		return last, nil
+	case errors.As(err, &full):
+		a.room.refuse(size, full)
+		return a.refused(ctx, parts, staged, full)
+	case permanent(err):
+		return 0, err
+	}
+	return a.settle(ctx, parts, staged, err)
+}
+
+// refused returns the error of an append for which there is no room, unless an earlier try has stored it, or another writer
+// was first: the server looks for room before it compares versions.
+func (a appender) refused(ctx context.Context, parts []eventlog.Append, staged []events.Stored, full *eventlog.FullError) (events.Seq, error) {
+	last, err := a.settle(ctx, parts, staged, full)
+	if errors.Is(err, ErrAgain) {
+		return 0, full
 	}
 	return last, err
 }
@@ -188,8 +215,8 @@ func (a appender) answer(m *nats.Msg, err error) (events.Seq, error) {
 		return 0, fmt.Errorf("acknowledgement %q: %w", m.Data, err)
 	}
 	switch {
-	case ack.Error != nil && ack.Error.ErrorCode == codeStoreFailed && strings.Contains(ack.Error.Description, "maximum"):
-		return 0, fmt.Errorf("%w (%w)", ErrFull, ack.Error)
+	case ack.Error != nil && fullBy(ack.Error) != nil:
+		return 0, fullBy(ack.Error)
 	case ack.Error != nil:
 		return 0, ack.Error
 	case ack.Stream != a.stream:

@@ -5,6 +5,7 @@ import (
 
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 )
 
@@ -16,8 +17,15 @@ type Config struct {
 	// another number is refused as drift.
 	Replicas int
 	// MaxBytes protects the disk from filling up; default 64 GiB. When the log has this size it takes no more events,
-	// but loses none.
+	// but loses none. A log with a higher limit keeps it, because its operator has raised it.
 	MaxBytes int64
+	// Own says that this process is the operator of the log: Open sets its limit to MaxBytes.
+	Own bool
+	// Limited is called when Open has changed the limit. It may be nil.
+	Limited func(before, now int64)
+	// Stopped returns why the server stores nothing now; nil while it does. A process that runs the server knows it. It may
+	// be nil.
+	Stopped func() *eventlog.FullError
 	// LogsMaxAge and LogsMaxBytes bound the output of jobs; default 14 days and 1 GiB.
 	LogsMaxAge   time.Duration
 	LogsMaxBytes int64

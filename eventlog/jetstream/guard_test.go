@@ -136,7 +136,7 @@ func TestFullLog(t *testing.T) {
 	stored := 0
 	for {
 		seq, err := l.Append(ctx, appendOf("a", at, 10))
-		if errors.Is(err, jetstream.ErrFull) {
+		if errors.Is(err, eventlog.ErrFull) {
 			break
 		}
 		if err != nil {
@@ -144,7 +144,7 @@ func TestFullLog(t *testing.T) {
 		}
 		at, stored = seq, stored+10
 	}
-	if _, err := l.Append(ctx, appendOf("b", 0, 100)); !errors.Is(err, jetstream.ErrFull) {
+	if _, err := l.Append(ctx, appendOf("b", 0, 100)); !errors.Is(err, eventlog.ErrFull) {
 		t.Fatalf("got %v, want that the log is full", err)
 	}
 	if got, err := l.Read(ctx, appendOf("a", 0, 1).Subject); err != nil || len(got) != stored {

@@ -46,7 +46,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Log, error) {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
 	l := &Log{nc: nc, js: js, cfg: cfg}
-	l.appender = appender{nc: nc, stream: cfg.Name, reads: l}
+	l.appender = appender{nc: nc, stream: cfg.Name, reads: l, room: &room{ask: cfg.Stopped}}
 	l.puller = puller{nc: nc, stream: cfg.Name}
 	l.claims = newClaims(nc)
 	l.logWriter = logWriter{nc: nc}
@@ -60,7 +60,8 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// ensure makes the missing streams. It never changes an existing log, but may change the streams beside it.
+// ensure makes the missing streams. Of an existing log it changes at most the limit in bytes; it may change the streams
+// beside it.
 func (l *Log) ensure(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
@@ -76,6 +77,11 @@ func (l *Log) ensure(ctx context.Context) error {
 		return fmt.Errorf("stream %s: %w", l.cfg.Name, err)
 	}
 	l.events = stream
+	if l.cfg.Own {
+		if err := l.limit(ctx); err != nil {
+			return err
+		}
+	}
 	if _, err := l.js.CreateOrUpdateStream(ctx, l.cfg.logsStream()); err != nil {
 		return fmt.Errorf("stream %s: %w", logsName, err)
 	}

@@ -19,6 +19,10 @@ type DriftError struct {
 }
 
 func (e *DriftError) Error() string {
+	if e.Field == fieldMaxBytes {
+		return fmt.Sprintf("stream %s: its limit is %s bytes and nats.max_bytes is %s: have the stream's operator raise it with `nats stream edit %s --max-bytes %s`, "+
+			"or lower nats.max_bytes to it", e.Stream, e.Got, e.Want, e.Stream, e.Want)
+	}
 	return fmt.Sprintf("stream %s: %s is %s and must be %s: have the stream's operator set it back", e.Stream, e.Field, e.Got, e.Want)
 }
 
@@ -30,7 +34,7 @@ func (l *Log) Verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := compareConfig(l.cfg.eventsStream(), info.Config); err != nil {
+	if err := compareLog(l.cfg.eventsStream(), info.Config); err != nil {
 		return err
 	}
 	head := l.headOf(info)
@@ -57,6 +61,18 @@ func (l *Log) Verify(ctx context.Context) error {
 		l.seen = head
 	}
 	return nil
+}
+
+// fieldMaxBytes is the limit of a stream in the configuration of JetStream.
+const fieldMaxBytes = "max_bytes"
+
+// compareLog is compareConfig for the log. A limit that is higher than the wanted one is no drift: nothing that was
+// promised depends on it, and an operator of a cluster raises it while the parts run.
+func compareLog(want, got natsjs.StreamConfig) error {
+	if got.MaxBytes < 0 || got.MaxBytes > want.MaxBytes {
+		got.MaxBytes = want.MaxBytes
+	}
+	return compareConfig(want, got)
 }
 
 // compareConfig names the first field in which the effective configuration differs from the wanted one. It ignores the

@@ -151,6 +151,12 @@ func (c *statusCmd) Run(ctx context.Context, p *Program) error {
 	if err := p.collectorTable(s.Collectors, false); err != nil {
 		return err
 	}
+	if len(s.Room) > 0 {
+		fmt.Fprintln(p.Stdout, "\nRoom")
+		if err := p.roomTable(s.Room); err != nil {
+			return err
+		}
+	}
 	if o := s.Outputs; o != nil {
 		fmt.Fprintf(p.Stdout, "\nOutputs: %s, %s of %s, %s of it needed; uploads: %s\n", phrase.Count(o.Outputs, "output"), phrase.Bytes(o.Bytes),
 			phrase.Bytes(o.LimitBytes), phrase.Bytes(o.NeededBytes), phrase.Bytes(o.UploadBytes))

@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -74,6 +75,12 @@ type Server struct {
 	lock *filelock.Lock
 	log  *slog.Logger
 	auth *gate
+	// store is how the streams are kept.
+	store server.JetStreamConfig
+
+	// mu guards broken: what the server said when it stopped storing; empty while it stores.
+	mu     sync.Mutex
+	broken string
 }
 
 // Start starts the server and waits until it is ready. Its errors say what to do if the directory belongs to
@@ -95,7 +102,10 @@ func Start(cfg Config) (_ *Server, err error) {
 			lock.Release()
 		}
 	}()
-	s := &Server{lock: lock, log: cfg.Log}
+	s := &Server{lock: lock, log: cfg.Log, store: server.JetStreamConfig{
+		StoreDir: opts.StoreDir, MaxMemory: opts.JetStreamMaxMemory, MaxStore: opts.JetStreamMaxStore, SyncAlways: opts.SyncAlways,
+		Strict: !opts.NoJetStreamStrict, CompressOK: true,
+	}}
 	if cfg.Auth != nil {
 		clients := &accounts{services: cfg.Services, limits: cfg.Limits}
 		if s.auth, err = newGate(cfg.Auth, clients, cfg.Log); err != nil {
@@ -107,7 +117,7 @@ func Start(cfg Config) (_ *Server, err error) {
 	if s.ns, err = server.NewServer(opts); err != nil {
 		return nil, fmt.Errorf("start the NATS server in %s: %w", cfg.Dir, err)
 	}
-	s.ns.SetLoggerV2(&slogger{log: cfg.Log, gated: s.auth != nil}, false, false, false)
+	s.ns.SetLoggerV2(&slogger{log: cfg.Log, gated: s.auth != nil, broken: s.brokenBy}, false, false, false)
 	s.ns.Start()
 	if !s.ns.ReadyForConnections(readyTimeout) {
 		s.ns.Shutdown()

@@ -15,6 +15,7 @@ import (
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog/door"
+	logs "github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/internal/datadir"
 	"github.com/tachobench/tacho/internal/natsserver"
 	"github.com/tachobench/tacho/internal/retry"
@@ -155,6 +156,10 @@ const noStorage = 10047
 
 // explainOpen adds the next step to an error of a server that refuses to make the log.
 func explainOpen(err error) error {
+	var low *logs.LimitError
+	if errors.As(err, &low) {
+		return fmt.Errorf("%w; set a higher one", err)
+	}
 	var answer *jetstream.APIError
 	if errors.As(err, &answer) && answer.ErrorCode == noStorage {
 		return fmt.Errorf("the NATS server has no room for a log of nats.max_bytes: lower nats.max_bytes, or give the server more room (max_file_store): %w", err)

@@ -17,6 +17,7 @@ import (
 	"github.com/tachobench/tacho/internal/datadir"
 	"github.com/tachobench/tacho/internal/natsserver"
 	"github.com/tachobench/tacho/internal/pgserver"
+	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/shell"
 )
 
@@ -63,9 +64,16 @@ func (h *Host) openLog(ctx context.Context) (*core, error) {
 		err = k.startNATS(h.data(), c.NATS.Listen, h.Logger)
 	}
 	if err == nil {
-		k.log, err = jetstream.Open(ctx, k.nc, jetstream.Config{
+		conf := jetstream.Config{
 			Replicas: c.NATS.Replicas, MaxBytes: c.NATS.MaxBytes, AckWait: c.Collector.AckWait.Std(), BeatTTL: c.Scheduler.OfflineAfter.Std(),
-		})
+		}
+		if k.nats != nil {
+			conf.Own, conf.Stopped = true, k.nats.Stopped
+			conf.Limited = func(before, now int64) {
+				h.Say("log        its limit is now %s and was %s (nats.max_bytes)", phrase.Bytes(now), phrase.Bytes(before))
+			}
+		}
+		k.log, err = jetstream.Open(ctx, k.nc, conf)
 	}
 	if err == nil {
 		k.outputs, err = blobjs.Open(ctx, k.nc, blobjs.Config{

@@ -52,6 +52,8 @@ type parts struct {
 	heard *presence.Listener
 	// usage is how full the store of outputs is.
 	usage *outputUsage
+	// room is how full things are.
+	room *roomWatch
 	// alerts returns the alerts that the watchdog of this process knows; nil without a watchdog.
 	alerts func() []readmodel.Alert
 	// checks are what else must be right before this process is ready.
@@ -64,10 +66,13 @@ type parts struct {
 
 func newParts(ctx context.Context, h *Host, k *core, token string) *parts {
 	group, inner := errgroup.WithContext(ctx)
-	return &parts{
+	p := &parts{
 		Host: h, outer: ctx, core: k, token: token, registry: prometheus.NewRegistry(), group: group, ctx: inner,
 		shell: k.ledger(h.Clock, h.Logger), usage: &outputUsage{},
 	}
+	p.room = newRoomWatch(p)
+	p.checks = append(p.checks, p.room.check)
+	return p
 }
 
 // run starts f, which runs until everything ends. An error of f ends everything else, unless it says only that everything
@@ -90,6 +95,7 @@ func (p *parts) background() {
 	p.run(p.shell.Run)
 	p.run(p.tidy)
 	p.keepOutputs()
+	p.run(p.room.run)
 	p.run(p.door().Run)
 	if p.core.postgres != nil {
 		p.run(p.core.postgres.Run)
@@ -214,7 +220,7 @@ func (p *parts) cannotRead(d suite.Definitions) (old []events.CollectorName) {
 func (p *parts) projector() {
 	p.run(projector.New(projector.Config{
 		Log: p.core.log, URL: p.core.databaseURL, MaxInProgress: p.Config.Scheduler.MaxInProgress, Shared: p.Config.Database.URL != "",
-		Logger: p.Logger.With("part", "projector"), Metrics: projector.NewMetrics(p.registry),
+		Logger: p.Logger.With("part", "projector"), Metrics: projector.NewMetrics(p.registry), Full: p.room.databaseFull,
 	}).Keep)
 }
 
@@ -268,7 +274,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 		Verify: p.verify, Version: p.Version, Clock: p.Clock, Logger: p.Logger.With("part", "website"), Registry: p.registry,
 		Site: p.Config.GitHub.Site, Readers: p.Config.Readers, OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
 		AffinityWait: p.Config.Scheduler.AffinityWait.Std(), RoomWait: p.Config.Scheduler.RoomWait.Std(), Preview: p.preview, CannotRead: p.cannotRead,
-		SLA: p.Config.SLA, Outputs: p.usage.last, Checks: p.checks, Blobs: blob.Whole{Pieces: p.core.outputs},
+		SLA: p.Config.SLA, Outputs: p.usage.last, Room: p.room.places, Checks: p.checks, Blobs: blob.Whole{Pieces: p.core.outputs},
 	})
 	p.run(site.Run)
 	return site.Handler()

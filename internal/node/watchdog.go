@@ -19,6 +19,7 @@ func (p *parts) watchdog(link string) {
 	}
 	conf := watchdog.Config{
 		Log: p.core.log, Hearing: p.hearing(), Control: p.control(nil), Hook: hook, Metrics: watchdog.NewMetrics(p.registry), Outputs: p.core.outputs.Usage,
+		Room: p.room.places, Marks: p.Config.Room.Marks,
 		Limits: watchdog.Limits{
 			OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(), StalledAfter: c.StalledAfter.Std(),
 			LagEvents: uint64(c.LagEvents), LagFor: c.LagFor.Std(),

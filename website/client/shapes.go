@@ -7,6 +7,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/room"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -98,6 +99,8 @@ type Status struct {
 	RemovedCollectors int         `json:"removed_collectors"`
 	// Outputs is how full the store of outputs is; left out while there are none.
 	Outputs *Outputs `json:"outputs,omitempty"`
+	// Room is how full the log, its disk and the database are; left out where that is not known.
+	Room []room.Place `json:"room,omitempty"`
 }
 
 // Outputs is how full the store of outputs is, in bytes.
