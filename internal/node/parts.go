@@ -94,6 +94,9 @@ func (p *parts) background() {
 	if p.core.postgres != nil {
 		p.run(p.core.postgres.Run)
 	}
+	if p.core.nats != nil {
+		p.run(p.remember)
+	}
 }
 
 // heapGrowth is how much the heap may grow before it is collected, in percent of itself. With Go's own 100, a core with a

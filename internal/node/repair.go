@@ -245,7 +245,11 @@ func (h *Host) withArchive(ctx context.Context, f func(*projector.Archive) error
 // CheckLog compares all of the log with the archive: the files of a data directory that no Tacho uses, or the log of a cluster.
 func (h *Host) CheckLog(ctx context.Context) (report LogReport, err error) {
 	if h.Config.NATS.URL != "" {
-		return h.checkCluster(ctx)
+		err = h.withLog(ctx, func(k *core) error {
+			report, err = h.audit(ctx, k, h.progress("check"))
+			return err
+		})
+		return report, err
 	}
 	err = h.withArchive(ctx, func(a *projector.Archive) error {
 		m, err := h.merge(ctx, a, nil)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -20,6 +21,9 @@ const seenFile = "log.seen"
 
 // seenEvery is how often the end of the log is written down.
 const seenEvery = time.Second
+
+// leaderLag is how long a new leader of a cluster may be behind.
+const leaderLag = 5 * time.Second
 
 // seen is the end of the embedded log as this installation saw it last.
 type seen struct {
@@ -109,6 +113,9 @@ const (
 // or shorter: a replay makes the tables of what is there.
 func (h *Host) checkFiles(ctx context.Context, accept bool) error {
 	d := h.data()
+	if _, err := os.Stat(d.Path(restoringFile)); err == nil {
+		return refuse("`tacho restore` did not end on %s: run it again, which ends it", d)
+	}
 	if err := interrupted(d); err != nil {
 		return err
 	}
@@ -160,7 +167,13 @@ func (h *Host) checkTables(ctx context.Context, k *core) error {
 		return fmt.Errorf("compare the log with the tables: %w", err)
 	}
 	defer a.Close()
+	// A new leader of a cluster may be behind the one before it for a moment.
+	began := time.Now()
 	err = projector.Agree(ctx, k.log, a)
+	for h.Config.NATS.URL != "" && errors.Is(err, projector.ErrLogRegressed) && time.Since(began) < leaderLag {
+		retry.Sleep(ctx, tryEvery)
+		err = projector.Agree(ctx, k.log, a)
+	}
 	if err == nil || !projector.Disagrees(err) {
 		return err
 	}
