@@ -54,6 +54,8 @@ type parts struct {
 	usage *outputUsage
 	// alerts returns the alerts that the watchdog of this process knows; nil without a watchdog.
 	alerts func() []readmodel.Alert
+	// scrub reads the log in the background; nil in a process without a projector.
+	scrub *scrub
 	// checks are what else must be right before this process is ready.
 	checks []func(context.Context) website.Check
 	group  *errgroup.Group
@@ -219,6 +221,7 @@ func (p *parts) projector() {
 		Log: p.core.log, URL: p.core.databaseURL, MaxInProgress: p.Config.Scheduler.MaxInProgress, Shared: p.Config.Database.URL != "",
 		Logger: p.Logger.With("part", "projector"), Metrics: projector.NewMetrics(p.registry),
 	}).Keep)
+	p.scrubs()
 }
 
 // control returns what carries out commands. suites returns the names of the known suites; it may be nil.
@@ -271,6 +274,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 		Verify: p.verify, Version: p.Version, Clock: p.Clock, Logger: p.Logger.With("part", "website"), Registry: p.registry,
 		Site: p.Config.GitHub.Site, Readers: p.Config.Readers, OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
 		AffinityWait: p.Config.Scheduler.AffinityWait.Std(), RoomWait: p.Config.Scheduler.RoomWait.Std(), Preview: p.preview, CannotRead: p.cannotRead,
+		CheckLog: p.checkLog, Backup: p.backup, Scrub: p.scrubbed,
 		SLA: p.Config.SLA, Outputs: p.usage.last, Checks: p.checks, Blobs: blob.Whole{Pieces: p.core.outputs},
 	})
 	p.run(site.Run)

@@ -98,6 +98,8 @@ type Status struct {
 	RemovedCollectors int         `json:"removed_collectors"`
 	// Outputs is how full the store of outputs is; left out while there are none.
 	Outputs *Outputs `json:"outputs,omitempty"`
+	// Scrub is how far the log is read in the background; left out if the process that answers does not read it.
+	Scrub *Scrub `json:"scrub,omitempty"`
 }
 
 // Outputs is how full the store of outputs is, in bytes.
