@@ -41,7 +41,7 @@ func (s *Server) seen(r *http.Request) (client.Status, error) {
 	rows.Queue = readmodel.Seen(rows.Queue, s.Clock())
 	there, removed := present(rows.Collectors)
 	return client.Status{
-		Version: s.Version, Now: s.Clock().UTC(), Status: rows, Collectors: s.beats.join(there), RemovedCollectors: removed, Outputs: s.stored(), Room: s.places(),
+		Version: s.Version, Now: s.Clock().UTC(), Status: rows, Collectors: s.beats.join(there), RemovedCollectors: removed, Outputs: s.stored(), Room: s.places(), Scrub: s.scrubbed(),
 	}, nil
 }
 
@@ -51,6 +51,14 @@ func (s *Server) places() []room.Place {
 		return nil
 	}
 	return s.Config.Room()
+}
+
+// scrubbed says how far the log is read in the background.
+func (s *Server) scrubbed() *client.Scrub {
+	if s.Config.Scrub == nil {
+		return nil
+	}
+	return s.Config.Scrub()
 }
 
 // stored returns how full the store of outputs is; nil if it has none, so that a farm without builds hears nothing of it.

@@ -211,6 +211,8 @@ func (s *Server) api() []route {
 		}},
 		{path: "suites/{suite}/promote", summary: "Move a branch to definitions that were published before, forwards or back", body: client.Promotion{}, answer: client.PromotionAnswer{}, json: s.promote, accounts: true},
 		{path: "replay/verify", summary: "Rebuild all tables from the log beside the live ones and compare them", answer: events.RawJSON{}, json: s.verify},
+		{path: "log/check", summary: "Read the whole log and compare it with the archive in the database", answer: events.RawJSON{}, json: s.checkLog},
+		{path: "log/backup", summary: "All events of the log with the links of their chain, as a backup that can be restored", other: []string{client.BackupType}, stream: s.backup},
 	}
 	for i := range reads {
 		reads[i].method = http.MethodGet

@@ -1,6 +1,7 @@
 package website
 
 import (
+	"io"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -21,6 +22,7 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/suite"
+	"github.com/tachobench/tacho/website/client"
 )
 
 // Log is what the website needs of the log itself.
@@ -69,6 +71,11 @@ type Config struct {
 	// Verify rebuilds the tables from the log and compares them. The report is passed on as JSON. It is nil if this
 	// process cannot do that.
 	Verify func(ctx context.Context) (report any, err error)
+	// CheckLog compares the log with the archive, and Backup writes a backup of it. Both are nil if this process cannot do that.
+	CheckLog func(ctx context.Context) (report any, err error)
+	Backup   func(ctx context.Context, to io.Writer) error
+	// Scrub says how far the reading of the log in the background is; nil if this process does not read it.
+	Scrub func() *client.Scrub
 	// Preview returns what a scheduler would make for a checked wish now, with everything counted that the log holds when it
 	// is called. parts are those of a graph that somebody wrote. It is nil if this process cannot tell.
 	Preview func(ctx context.Context, id events.RequestID, wish events.GraphWanted, parts ...events.GraphProposed) (graph.Preview, error)
@@ -125,7 +132,7 @@ type Server struct {
 	isShared atomic.Bool
 	// hasMachines is set once the farm is known to have machines of pools (see peopled).
 	hasMachines atomic.Bool
-	// verifying lets one verification run at a time.
+	// verifying lets one verification, check or backup run at a time.
 	verifying sync.Mutex
 	// stopped is closed when Run ends. Streams have no end of their own and end with it.
 	stopped chan struct{}

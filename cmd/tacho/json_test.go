@@ -60,7 +60,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		"account set alice --weight 20", "account token alice", "account token alice --revoke", "queue set bisect --in-progress 1", "queue pause bisect", "queue resume bisect",
 		"account list", "account show alice", "queue list", "queue --queue bisect", "share", "usage", "share policy --floor idle=1% --lag 30m", "request priority ID low --reason test", "request submit " + lines,
 		"request cancel ID", "queue close bisect --reason test", "account close alice --reason test", "graph repair v9 --dry-run", "request repair v9 --reason test", "logs " + string(job), "job show " + string(job), "job why " + string(job), "job diagnostics " + string(job), "compare v1 v2", "events tail -n 3", "events show 1", "trace v1", "trace " + string(job),
-		"trace 9", "replay --verify", "suite list", "suite check " + naps, "suite show " + naps, "suite diff " + naps + " go", "suite publish " + naps,
+		"trace 9", "replay --verify", "log check", "backup " + s.dir + "/backup", "suite list", "suite check " + naps, "suite show " + naps, "suite diff " + naps + " go", "suite publish " + naps,
 		"suite plan-sets " + naps + " --target here", "graph plan " + naps, "graph list v1", "graph show v1", "graph timings v1", "waits",
 		"waits --window 1h --lane here/0", "suite branches naps", "suite promote naps --inherit --branch nothing",
 		"collector deactivate local-here-1", "collector add spare --target here --set 1", "collector takeover spare", "poller list", "poller look commits", "collector deactivate spare --reason test",
@@ -104,7 +104,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 	for _, name := range commandsOf(t) {
 		has := slices.Contains(offered(t, append(words(name), "--")...), "--json")
 		switch name {
-		case "up", "serve", "collector run", "collector supervise", "completion", "job output", "events export", "snapshot":
+		case "up", "serve", "collector run", "collector supervise", "completion", "job output", "events export", "snapshot", "log repair", "restore":
 			// These run until they are stopped, have only one form, or are for a Tacho that does not run.
 		case "job rerun", "job force", "graph add", "graph submit": // they need a request in progress, or a suite that lets jobs be added and changed
 			if !has {

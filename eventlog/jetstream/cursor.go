@@ -288,7 +288,7 @@ func (c *cursor) convert(ctx context.Context, batch []natsjs.Msg) (out []events.
 				return nil, used, err
 			}
 		}
-		out = append(out, stored(events.Subject(m.Subject()), place.seq, place.at, m.Headers(), m.Data()))
+		out = append(out, Stored(events.Subject(m.Subject()), place.seq, place.at, m.Headers(), m.Data()))
 		c.at = place.seq
 		used++
 	}

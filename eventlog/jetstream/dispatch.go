@@ -161,7 +161,7 @@ func (w wait) delivery(m *nats.Msg) (*delivery, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &delivery{nc: w.nc, reply: m.Reply, stored: stored(events.Subject(m.Subject), place.seq, place.at, m.Header, m.Data)}, nil
+	return &delivery{nc: w.nc, reply: m.Reply, stored: Stored(events.Subject(m.Subject), place.seq, place.at, m.Header, m.Data)}, nil
 }
 
 // delivery implements eventlog.Delivery.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
 )
 
 // Log is the core's view of the log. It implements eventlog.Log, Dispatch, Presence, Heartbeats, JobLogs and Snapshots,

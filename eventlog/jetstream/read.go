@@ -275,7 +275,7 @@ func decodeDirect(m *nats.Msg) (events.Stored, bool, error) {
 	if err != nil {
 		return events.Stored{}, false, fmt.Errorf("message %d without a time: %w", seq, err)
 	}
-	return stored(events.Subject(set(m.Header, "Nats-Subject")), events.Seq(seq), at, m.Header, m.Data), true, nil
+	return Stored(events.Subject(set(m.Header, "Nats-Subject")), events.Seq(seq), at, m.Header, m.Data), true, nil
 }
 
 // set returns a header that the server set: it comes after those that the message was stored with.
@@ -317,12 +317,12 @@ func decodeFromLeader(m *nats.Msg) (events.Stored, bool, error) {
 			return events.Stored{}, false, fmt.Errorf("headers of message %d: %w", answer.Message.Seq, err)
 		}
 	}
-	return stored(answer.Message.Subject, answer.Message.Seq, answer.Message.Time, h, answer.Message.Data), true, nil
+	return Stored(answer.Message.Subject, answer.Message.Seq, answer.Message.Time, h, answer.Message.Data), true, nil
 }
 
-// stored returns the event as it was written. Headers that begin with "Nats-" are for the server and no part of the
+// Stored returns the event as it was written. Headers that begin with "Nats-" are for the server and no part of the
 // event.
-func stored(subject events.Subject, seq events.Seq, at time.Time, h nats.Header, data []byte) events.Stored {
+func Stored(subject events.Subject, seq events.Seq, at time.Time, h nats.Header, data []byte) events.Stored {
 	header := make(map[string]string, 10)
 	for k, v := range h {
 		if len(v) > 0 && !strings.HasPrefix(k, "Nats-") {

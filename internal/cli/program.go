@@ -112,6 +112,9 @@ type commands struct {
 	Events    eventsCmd     `cmd:"" help:"Read the log."`
 	Trace     traceCmd      `cmd:"" help:"Show what led to a request, job or event, and what came of it."`
 	Replay    replayCmd     `cmd:"" help:"Rebuild the tables from the log, or verify that they are what it gives."`
+	Log       logCmd        `cmd:"" help:"Check the log for damage, and repair it."`
+	Backup    backupCmd     `cmd:"" help:"Write a backup of the log, the keys and the tokens into a new directory."`
+	Restore   restoreCmd    `cmd:"" help:"Restore a backup into an empty data directory."`
 	Snapshot  snapshotCmd   `cmd:"" help:"Make a snapshot of the log, so that the next start need not read all of it."`
 	Poller    pollerCmd     `cmd:"" help:"List the sources of new artifacts, and try them."`
 	Graph     graphCmd      `cmd:"" help:"Show which jobs of a request need which, and measure jobs again."`

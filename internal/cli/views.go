@@ -161,6 +161,9 @@ func (c *statusCmd) Run(ctx context.Context, p *Program) error {
 		fmt.Fprintf(p.Stdout, "\nOutputs: %s, %s of %s, %s of it needed; uploads: %s\n", phrase.Count(o.Outputs, "output"), phrase.Bytes(o.Bytes),
 			phrase.Bytes(o.LimitBytes), phrase.Bytes(o.NeededBytes), phrase.Bytes(o.UploadBytes))
 	}
+	if s.Scrub != nil {
+		fmt.Fprintln(p.Stdout, "\n"+scrubLine(*s.Scrub))
+	}
 	if len(s.Completed) == 0 {
 		return nil
 	}

@@ -51,8 +51,9 @@ func (k *core) ledger(clock func() time.Time, logger *slog.Logger) *shell.Shell 
 	return k.shell
 }
 
-// openLog opens the log: in this process, or on the cluster that the configuration names.
-func (h *Host) openLog(ctx context.Context) (*core, error) {
+// openLog opens the log: in this process, or on the cluster that the configuration names. It refuses a log that is damaged; with
+// accept, not one that is another than before, or shorter.
+func (h *Host) openLog(ctx context.Context, accept bool) (*core, error) {
 	k, c := &core{guard: door.NewGuard(door.DefaultBounds(), h.Clock)}, h.Config
 	var err error
 	if c.NATS.URL != "" {
@@ -60,13 +61,13 @@ func (h *Host) openLog(ctx context.Context) (*core, error) {
 		if k.nc, err = h.connectCore(ctx, c.StartWait.Std()); err == nil && c.NATS.SystemURL != "" {
 			k.system, err = h.connectSystem(ctx, c.StartWait.Std())
 		}
-	} else if k.secured, err = secureNATS(c.NATS, h.data(), h.Logger); err == nil {
-		err = k.startNATS(h.data(), c.NATS.Listen, h.Logger)
+	} else if err = h.checkFiles(ctx, accept); err == nil {
+		if k.secured, err = secureNATS(c.NATS, h.data(), h.Logger); err == nil {
+			err = k.startNATS(h.data(), c.NATS.Listen, h.Logger)
+		}
 	}
 	if err == nil {
-		conf := jetstream.Config{
-			Replicas: c.NATS.Replicas, MaxBytes: c.NATS.MaxBytes, AckWait: c.Collector.AckWait.Std(), BeatTTL: c.Scheduler.OfflineAfter.Std(),
-		}
+		conf := h.logConfig()
 		if k.nats != nil {
 			conf.Own, conf.Stopped = true, k.nats.Stopped
 			conf.Limited = func(before, now int64) {
@@ -74,6 +75,7 @@ func (h *Host) openLog(ctx context.Context) (*core, error) {
 			}
 		}
 		k.log, err = jetstream.Open(ctx, k.nc, conf)
+		err = refused(err)
 	}
 	if err == nil {
 		k.outputs, err = blobjs.Open(ctx, k.nc, blobjs.Config{
@@ -147,30 +149,26 @@ func (k *core) close() {
 	}
 }
 
-// openCore opens the log for the parts. It makes the registry of collectors, which logs of earlier versions do not have.
-func (h *Host) openCore(ctx context.Context) (*core, error) {
-	k, err := h.openLog(ctx)
-	if err != nil {
-		return nil, err
-	}
+// openRegistry makes the registry of collectors, which logs of earlier versions do not have. It is the first that a start may
+// write: the log must have been compared with the tables.
+func (h *Host) openRegistry(ctx context.Context, k *core) error {
 	by := control.By{Actor: "tacho", Source: "core", Root: "opening the registry"}
 	if err := control.OpenRegistry(ctx, k.log, by, h.Clock); err != nil {
-		k.close()
-		return nil, fmt.Errorf("open the registry of collectors: %w", err)
+		return fmt.Errorf("open the registry of collectors: %w", err)
 	}
-	return k, nil
+	return nil
 }
 
 // ownLog opens the log for a command that needs no running Tacho: the log of a cluster, or the log of a data directory that
-// no other process uses. Call done at the end.
-func (h *Host) ownLog(ctx context.Context) (k *core, done func(), err error) {
+// no other process uses. Call done at the end. See openLog for accept.
+func (h *Host) ownLog(ctx context.Context, accept bool) (k *core, done func(), err error) {
 	unlock := func() {}
 	if h.Config.NATS.URL == "" {
 		if unlock, err = h.data().Own(); err != nil {
 			return nil, nil, err
 		}
 	}
-	if k, err = h.openLog(ctx); err != nil {
+	if k, err = h.openLog(ctx, accept); err != nil {
 		unlock()
 		return nil, nil, err
 	}

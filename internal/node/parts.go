@@ -56,6 +56,8 @@ type parts struct {
 	room *roomWatch
 	// alerts returns the alerts that the watchdog of this process knows; nil without a watchdog.
 	alerts func() []readmodel.Alert
+	// scrub reads the log in the background; nil in a process without a projector.
+	scrub *scrub
 	// checks are what else must be right before this process is ready.
 	checks []func(context.Context) website.Check
 	group  *errgroup.Group
@@ -99,6 +101,9 @@ func (p *parts) background() {
 	p.run(p.door().Run)
 	if p.core.postgres != nil {
 		p.run(p.core.postgres.Run)
+	}
+	if p.core.nats != nil {
+		p.run(p.remember)
 	}
 }
 
@@ -222,6 +227,7 @@ func (p *parts) projector() {
 		Log: p.core.log, URL: p.core.databaseURL, MaxInProgress: p.Config.Scheduler.MaxInProgress, Shared: p.Config.Database.URL != "",
 		Logger: p.Logger.With("part", "projector"), Metrics: projector.NewMetrics(p.registry), Full: p.room.databaseFull,
 	}).Keep)
+	p.scrubs()
 }
 
 // control returns what carries out commands. suites returns the names of the known suites; it may be nil.
@@ -274,6 +280,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 		Verify: p.verify, Version: p.Version, Clock: p.Clock, Logger: p.Logger.With("part", "website"), Registry: p.registry,
 		Site: p.Config.GitHub.Site, Readers: p.Config.Readers, OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
 		AffinityWait: p.Config.Scheduler.AffinityWait.Std(), RoomWait: p.Config.Scheduler.RoomWait.Std(), Preview: p.preview, CannotRead: p.cannotRead,
+		CheckLog: p.checkLog, Backup: p.backup, Scrub: p.scrubbed,
 		SLA: p.Config.SLA, Outputs: p.usage.last, Room: p.room.places, Checks: p.checks, Blobs: blob.Whole{Pieces: p.core.outputs},
 	})
 	p.run(site.Run)

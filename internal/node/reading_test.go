@@ -81,10 +81,13 @@ func newReadingCore(t *testing.T, first int) *readingCore {
 		t.Fatal(err)
 	}
 	var err error
-	if c.core, err = c.openCore(t.Context()); err != nil {
+	if c.core, err = c.openLog(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.core.close)
+	if err := c.openRegistry(t.Context(), c.core); err != nil {
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	c.parts = newParts(ctx, c.Host, c.core, "")
 	t.Cleanup(func() {

@@ -52,7 +52,7 @@ func (h *Host) Serve(ctx context.Context, o ServeOptions) error {
 		}
 		h.Say("github     %s: %s", h.Config.GitHub.Repo, howWritten(h.Config.GitHub, self))
 	}
-	k, err := h.openCore(ctx)
+	k, err := h.openLog(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,14 @@ func (h *Host) Serve(ctx context.Context, o ServeOptions) error {
 	} else if wanted["website"] || wanted["reporter"] {
 		err = h.awaitDatabase(ctx)
 	}
+	if err == nil && wanted["projector"] {
+		// The other parts may start before the tables are there.
+		err = h.checkTables(ctx, k)
+	}
 	if err != nil {
+		return err
+	}
+	if err := h.openRegistry(ctx, k); err != nil {
 		return err
 	}
 	parts := newParts(ctx, h, k, h.Config.Token)

@@ -26,7 +26,7 @@ type Snapshot struct {
 // Snapshot reads the log as a start does, and makes a snapshot.
 func (h *Host) Snapshot(ctx context.Context) (answer Snapshot, err error) {
 	began := time.Now()
-	k, done, err := h.ownLog(ctx)
+	k, done, err := h.ownLog(ctx, false)
 	if err != nil {
 		return answer, err
 	}

@@ -93,7 +93,7 @@ func (h *Host) Up(ctx context.Context, o UpOptions) error {
 	if pair != nil {
 		keepShown(d, datadir.WebShown, pair, h.Logger)
 	}
-	k, err := h.openCore(ctx)
+	k, err := h.openLog(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -106,6 +106,12 @@ func (h *Host) Up(ctx context.Context, o UpOptions) error {
 		token = h.Config.Token
 	}
 	if err := up.fill(ctx, k); err != nil {
+		return err
+	}
+	if err := h.checkTables(ctx, k); err != nil {
+		return err
+	}
+	if err := h.openRegistry(ctx, k); err != nil {
 		return err
 	}
 	l, err := listenWith(h.Config.Listen, pair)

@@ -101,6 +101,8 @@ type Status struct {
 	Outputs *Outputs `json:"outputs,omitempty"`
 	// Room is how full the log, its disk and the database are; left out where that is not known.
 	Room []room.Place `json:"room,omitempty"`
+	// Scrub is how far the log is read in the background; left out if the process that answers does not read it.
+	Scrub *Scrub `json:"scrub,omitempty"`
 }
 
 // Outputs is how full the store of outputs is, in bytes.

@@ -1,0 +1,2 @@
+SELECT identity, seq, event_id, chain
+FROM projection_cursor

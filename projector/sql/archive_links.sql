@@ -1,0 +1,4 @@
+SELECT seq, chain
+FROM event
+WHERE seq > $1 AND seq <= $2
+ORDER BY seq
