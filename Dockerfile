@@ -3,6 +3,9 @@
 
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
+# Certificates of a proxy, if there are any (docker/README.md).
+COPY docker/certificates/ /usr/local/share/ca-certificates/
+RUN update-ca-certificates
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
@@ -16,12 +19,14 @@ RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates git \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --uid 10001 --create-home --home-dir /var/lib/tacho --shell /usr/sbin/nologin tacho
+COPY docker/certificates/ /usr/local/share/ca-certificates/
+RUN update-ca-certificates
 COPY --from=build /out/tacho /usr/local/bin/tacho
 COPY docker/tacho.toml /etc/tacho/tacho.toml
 USER tacho
 WORKDIR /var/lib/tacho
+# No VOLUME: each container would get a nameless one, which the next container does not find.
 ENV TACHO_DATA=/var/lib/tacho
-VOLUME /var/lib/tacho
 EXPOSE 8421
 ENTRYPOINT ["tacho"]
 CMD ["--help"]

@@ -142,3 +142,7 @@ bench: ## Run the benchmarks that match BENCH
 docker: ## Build the images tacho:core and tacho:collector
 	docker build --build-arg VERSION=$(VERSION) --target core -t tacho:core .
 	docker build --build-arg VERSION=$(VERSION) --target collector -t tacho:collector .
+
+.PHONY: containers
+containers: ## Bring docker-compose.yml up with podman, as root: measure, kill a node, down, up
+	docker/try

@@ -32,11 +32,12 @@ type collectorCmd struct {
 }
 
 type collectorAddCmd struct {
-	Name    events.CollectorName `arg:"" help:"Name of the collector; it must never have been used before."`
-	Target  events.Target        `required:"" help:"The target that it measures."`
-	Set     events.Set           `help:"The set of benchmarks that it measures." default:"0"`
-	Standby bool                 `help:"Stand by for the collector of a lane, and take over when it is gone."`
-	JSON    bool                 `help:"Print JSON." name:"json"`
+	Name     events.CollectorName `arg:"" help:"Name of the collector; it must never have been used before."`
+	Target   events.Target        `required:"" help:"The target that it measures."`
+	Set      events.Set           `help:"The set of benchmarks that it measures." default:"0"`
+	Standby  bool                 `help:"Stand by for the collector of a lane, and take over when it is gone."`
+	Password bool                 `help:"Make no key: a password at the NATS cluster proves who the collector is, as in docker-compose.yml."`
+	JSON     bool                 `help:"Print JSON." name:"json"`
 }
 
 // Run registers the collector and keeps its credentials in the data directory.
@@ -44,6 +45,9 @@ func (c *collectorAddCmd) Run(ctx context.Context, p *Program) error {
 	cl, err := p.client()
 	if err != nil {
 		return err
+	}
+	if c.Password {
+		return c.withoutKey(ctx, p, cl)
 	}
 	d := datadir.Dir(p.config.Data)
 	creds, public, err := d.NewCredentials(c.Name, c.Target, c.Set)
@@ -69,6 +73,26 @@ func (c *collectorAddCmd) Run(ctx context.Context, p *Program) error {
 	if p.config.NATS.URL != "" {
 		p.tellAccount(c.Name, public)
 	}
+	return nil
+}
+
+// withoutKey registers a collector that has a password at the NATS cluster. It keeps nothing on this machine. So it may be
+// repeated from anywhere, and finds a collector that was registered with a key as well.
+func (c *collectorAddCmd) withoutKey(ctx context.Context, p *Program, cl *client.Client) error {
+	answer, err := cl.AddCollector(ctx, control.NewCollector{Name: c.Name, Target: c.Target, Set: c.Set, Standby: c.Standby})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return p.json(map[string]any{
+			"name": c.Name, "target": c.Target, "set": c.Set, "standby": c.Standby, "seq": answer.Seq, "existed": answer.Existed,
+		})
+	}
+	already := ""
+	if answer.Existed {
+		already = " already"
+	}
+	fmt.Fprintf(p.Stdout, "collector %s is registered%s for lane %s; its password at the NATS cluster proves who it is\n", c.Name, already, events.Lane{Target: c.Target, Set: c.Set})
 	return nil
 }
 

@@ -3,18 +3,15 @@ package node
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/internal/githubapi"
 	"github.com/tachobench/tacho/internal/phrase"
@@ -34,14 +31,13 @@ type Finding struct {
 func (h *Host) Examine(ctx context.Context) []Finding {
 	findings := []Finding{h.doctorData(), h.doctorSpace()}
 	findings = append(findings, h.doctorOutputs()...)
-	findings = append(findings, doctorTools()...)
-	findings = append(findings, h.doctorBuilds(ctx)...)
+	findings = append(findings, doctorGit())
+	findings = append(findings, h.doctorMeasuring(ctx)...)
 	findings = append(findings, h.doctorTLS()...)
 	findings = append(findings, h.doctorServices(ctx)...)
 	findings = append(findings, h.doctorGitHub(ctx)...)
 	findings = append(findings, h.doctorHooks()...)
 	findings = append(findings, h.doctorSeals()...)
-	findings = append(findings, doctorMetrics(ctx)...)
 	return append(findings, h.doctorSuites())
 }
 
@@ -87,23 +83,6 @@ func (h *Host) doctorOutputs() []Finding {
 	return []Finding{f}
 }
 
-func doctorTools() []Finding {
-	var out []Finding
-	for _, tool := range []struct{ name, use, install string }{
-		{"go", "fetches Go toolchains, for suites with the artifact kind go-toolchain", "install Go from https://go.dev/dl"},
-		{"git", "fetches commits, for suites with the artifact kind git", "apt-get install git"},
-		{"valgrind", "counts instructions where the processor's counters are not available", "apt-get install valgrind"},
-	} {
-		f := Finding{What: tool.name, Verdict: "good"}
-		path, err := exec.LookPath(tool.name)
-		if f.Detail = path; err != nil {
-			f.Verdict, f.Detail, f.Next = "note", "not found; it "+tool.use, tool.install
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
 // doctorServices tries the NATS and Postgres that the configuration names.
 func (h *Host) doctorServices(ctx context.Context) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -119,7 +98,11 @@ func (h *Host) doctorServices(ctx context.Context) []Finding {
 		}
 		out = append(out, f)
 	}
-	if h.Config.Database.URL == "" {
+	switch {
+	case h.Config.Database.URL != "":
+	case h.Config.NATS.URL != "": // a collector has no tables
+		return out
+	default:
 		return append(out, h.doctorPostgres())
 	}
 	f := Finding{What: "Postgres", Verdict: "good"}
@@ -181,23 +164,6 @@ func (h *Host) doctorPostgres() Finding {
 	}
 	f.Verdict, f.Detail, f.Next = "note", "no programs found; `tacho up` will fetch some through npm", "or apt-get install postgresql"
 	return f
-}
-
-func doctorMetrics(ctx context.Context) []Finding {
-	have, missing := measure.Probe(ctx)
-	list := make([]string, 0, len(have))
-	for _, m := range have {
-		list = append(list, string(m))
-	}
-	out := []Finding{{What: "metrics", Verdict: "good", Detail: strings.Join(list, ", ")}}
-	reasons := map[string][]string{}
-	for _, m := range slices.Sorted(maps.Keys(missing)) {
-		reasons[missing[m]] = append(reasons[missing[m]], string(m))
-	}
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		out = append(out, Finding{What: "missing metrics", Verdict: "note", Detail: strings.Join(reasons[reason], ", ") + ": " + reason})
-	}
-	return out
 }
 
 func (h *Host) doctorSuites() Finding {
