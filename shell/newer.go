@@ -82,7 +82,7 @@ func (s *Shell) obey(ctx context.Context) (events.Seq, error) {
 		s.ledger.Obey(parks)
 		return s.ledger.Seq, nil
 	}
-	l, at, err := s.newest(ctx, head, parks)
+	l, at, head, err := s.newest(ctx, head, parks)
 	if err != nil {
 		return 0, err
 	}

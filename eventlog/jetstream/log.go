@@ -93,4 +93,3 @@ func (l *Log) ensure(ctx context.Context) error {
 	}
 	return nil
 }
-

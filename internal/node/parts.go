@@ -58,6 +58,8 @@ type parts struct {
 	alerts func() []readmodel.Alert
 	// scrub reads the log in the background; nil in a process without a projector.
 	scrub *scrub
+	// gate is the door of this process.
+	gate *door.Door
 	// checks are what else must be right before this process is ready.
 	checks []func(context.Context) website.Check
 	group  *errgroup.Group
@@ -98,7 +100,8 @@ func (p *parts) background() {
 	p.run(p.tidy)
 	p.keepOutputs()
 	p.run(p.room.run)
-	p.run(p.door().Run)
+	p.gate = p.door()
+	p.run(p.gate.Run)
 	if p.core.postgres != nil {
 		p.run(p.core.postgres.Run)
 	}
@@ -281,7 +284,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 		Site: p.Config.GitHub.Site, Readers: p.Config.Readers, OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
 		AffinityWait: p.Config.Scheduler.AffinityWait.Std(), RoomWait: p.Config.Scheduler.RoomWait.Std(), Preview: p.preview, CannotRead: p.cannotRead,
 		CheckLog: p.checkLog, Backup: p.backup, Scrub: p.scrubbed,
-		SLA: p.Config.SLA, Outputs: p.usage.last, Room: p.room.places, Checks: p.checks, Blobs: blob.Whole{Pieces: p.core.outputs},
+		SLA: p.Config.SLA, Outputs: p.usage.last, Room: p.room.places, Checks: append(p.ready(), p.checks...), Blobs: blob.Whole{Pieces: p.core.outputs},
 	})
 	p.run(site.Run)
 	return site.Handler()
