@@ -124,7 +124,8 @@ func (c *chaos) faultsOfParts(lasting, gap, jump time.Duration) []fault {
 			name: "a process of the core is killed", lasting: lasting, gap: gap,
 			begin: func() { c.kill(c.cores[0].cmd.Process.Pid, "core 0"); <-c.cores[0].ended }, end: func() { c.startCore(0) },
 		}, {
-			name: "a process of the core is paused", lasting: lasting, gap: gap,
+			// If it has the turn of the projectors, the tables stand still.
+			name: "a process of the core is paused", lasting: lasting, gap: gap, may: []events.AlertKind{events.AlertLag},
 			begin: func() { c.signal(c.cores[1], syscall.SIGSTOP) }, end: func() { c.signal(c.cores[1], syscall.SIGCONT) },
 		}, {
 			name: "the clocks of a core and a collector jump by an hour", gap: gap,
@@ -288,6 +289,21 @@ func (c *chaos) report() {
 	fmt.Printf("\n%s\n", text)
 }
 
+// shippedPings returns what the configuration that Tacho ships says of pings.
+func shippedPings(t *testing.T) (lines string) {
+	t.Helper()
+	text, err := os.ReadFile("../../docker/nats/common.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "ping_") {
+			lines += line
+		}
+	}
+	return lines
+}
+
 // Whatever fails, and whoever restarts it: every job ends once, nothing acknowledged is lost or doubled, no attempt is lost unless
 // its collector died, and no alert is false. `make chaos` does all of it, with the default budgets, in network namespaces.
 func TestChaos(t *testing.T) {
@@ -310,7 +326,7 @@ func TestChaos(t *testing.T) {
 		return
 	}
 	c := newChaos(t, budgets{
-		lanes: 5, programs: 4, nap: "9", every: 250 * time.Millisecond, offline: time.Minute, pings: "ping_interval: \"5s\"\nping_max: 2",
+		lanes: 5, programs: 4, nap: "9", every: 250 * time.Millisecond, offline: time.Minute, pings: shippedPings(t),
 		config: "suites = [\"{{dir}}/naps.toml\"]\n[nats]\nreplicas = 3\n[collector]\nmeasure = \"shared\"\n",
 	}, newNetworks(t))
 	t.Cleanup(c.report)
