@@ -14,7 +14,7 @@ type Watchdog struct {
 	StalledAfter Duration `toml:"stalled_after" json:"stalled_after"`
 	// LagEvents is how many events the tables may be behind the log. A burst of a few seconds never raises an alert.
 	LagEvents int `toml:"lag_events" json:"lag_events"`
-	// LagFor is how long the tables may be behind the log without progress, or be unreadable.
+	// LagFor is how long the tables may be behind the log without progress.
 	LagFor Duration `toml:"lag_for" json:"lag_for"`
 	// Webhook is a URL. Every alert is posted to it as JSON, when it is raised and when it is cleared; empty posts
 	// nothing. The URL may hold a token: TACHO_ALERT_WEBHOOK keeps it out of the file, and only its host is shown.

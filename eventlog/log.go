@@ -59,6 +59,10 @@ type Follower interface {
 
 	// Head returns the identity and the extent of the log.
 	Head(ctx context.Context) (Head, error)
+
+	// Takes returns the head of a log that takes appends at this moment. It asks once and tries nothing again, so its
+	// error is fresh. Of a log with several servers it may be a *QuorumError.
+	Takes(ctx context.Context) (Head, error)
 }
 
 // Cursor walks the log in order and proves that nothing is missing.
@@ -76,6 +80,8 @@ type Head struct {
 	Identity string
 	First    events.Seq
 	Last     events.Seq
+	// Sole says that one server keeps the log, so what it says is certain. See HeadAt.
+	Sole bool
 }
 
 // ConflictError says that an aggregate was not at the expected version. Nothing was stored.

@@ -38,7 +38,7 @@ func (f *feed) add(list ...events.Stored) {
 func (f *feed) Head(context.Context) (eventlog.Head, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return eventlog.Head{Identity: f.identity, First: f.first, Last: events.Seq(len(f.stored))}, nil
+	return eventlog.Head{Identity: f.identity, First: f.first, Last: events.Seq(len(f.stored)), Sole: true}, nil
 }
 
 func (f *feed) Follow(_ context.Context, after events.Seq) (eventlog.Cursor, error) {

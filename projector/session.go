@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 )
@@ -62,7 +63,7 @@ func (s *session) run(ctx context.Context, maxInProgress int, until events.Seq) 
 	if s.at, err = loadPosition(ctx, s.conn); err != nil {
 		return err
 	}
-	head, err := s.source.Head(ctx)
+	head, err := eventlog.HeadAt(ctx, s.source, s.at.seq)
 	if err != nil {
 		return fmt.Errorf("ask for the extent of the log: %w", err)
 	}

@@ -60,7 +60,7 @@ func (s *Shell) restore(ctx context.Context) (events.Seq, error) {
 		return 0, err
 	}
 	began := time.Now()
-	l, at, err := s.newest(ctx, head)
+	l, at, head, err := s.newest(ctx, head)
 	if err != nil {
 		return 0, err
 	}
@@ -77,14 +77,14 @@ func (s *Shell) restore(ctx context.Context) (events.Seq, error) {
 	return at.Seq, nil
 }
 
-// newest returns the ledger of the newest snapshot that fits; nil when there is none.
-func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger, eventlog.Snapshot, error) {
+// newest returns the ledger of the newest snapshot that fits, nil when there is none, and the newest head of the log.
+func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger, eventlog.Snapshot, eventlog.Head, error) {
 	if s.Snapshots == nil {
-		return nil, eventlog.Snapshot{}, nil
+		return nil, eventlog.Snapshot{}, head, nil
 	}
 	whole, damaged, err := s.Snapshots.ReadSnapshots(ctx, Fold, ledger.Shape())
 	if errors.Is(err, eventlog.ErrUnavailable) || ctx.Err() != nil {
-		return nil, eventlog.Snapshot{}, err
+		return nil, eventlog.Snapshot{}, head, err
 	}
 	if err != nil {
 		damaged = append(damaged, err)
@@ -93,17 +93,20 @@ func (s *Shell) newest(ctx context.Context, head eventlog.Head) (*ledger.Ledger,
 		s.Logger.WarnContext(ctx, "a snapshot of the ledger cannot be read and is ignored", "error", why)
 	}
 	for _, one := range whole {
-		l, err := s.fits(ctx, one, head)
+		var l *ledger.Ledger
+		if head, err = eventlog.HeadAt(ctx, s.Log, one.Seq); err == nil {
+			l, err = s.fits(ctx, one, head)
+		}
 		if errors.Is(err, eventlog.ErrUnavailable) || ctx.Err() != nil {
-			return nil, eventlog.Snapshot{}, err
+			return nil, eventlog.Snapshot{}, head, err
 		}
 		if err == nil {
 			s.Logger.InfoContext(ctx, "the ledger goes on from a snapshot", "event", one.Seq, "log_ends_at", head.Last)
-			return l, one, nil
+			return l, one, head, nil
 		}
 		s.Logger.WarnContext(ctx, "a snapshot of the ledger does not fit and is ignored", "event", one.Seq, "error", err)
 	}
-	return nil, eventlog.Snapshot{}, nil
+	return nil, eventlog.Snapshot{}, head, nil
 }
 
 // fits returns the ledger of a snapshot if the log holds the last event in it.

@@ -8,6 +8,23 @@ import (
 	"github.com/tachobench/tacho/internal/phrase"
 )
 
+// database judges whether Postgres answers. The log can say that it does not.
+func (j *judgement) database() {
+	t := &j.view.tables
+	switch {
+	case !t.asked || !j.view.log.silent.IsZero():
+		j.unsureKinds[events.AlertDatabase] = true
+	case t.failed >= databaseTries && j.passed(t.failing, databaseAfter):
+		j.want(0, events.AlertRaised{
+			Kind:    events.AlertDatabase,
+			Message: "Postgres does not answer since " + phrase.Moment(t.failing) + ". Pages and the API answer 503. The log still takes all events, and jobs continue.",
+			Action:  "Look whether Postgres runs, whether its machine stands still and whether its disk is full, and start it again; or correct database.url (TACHO_DATABASE_URL). Then the tables catch up by themselves, and nothing is lost.",
+		})
+	case !t.failing.IsZero():
+		j.unsureKinds[events.AlertDatabase] = true
+	}
+}
+
 // lag judges whether the tables follow the log. If there is no way to ask the tables, there is no alert.
 func (j *judgement) lag() {
 	t := &j.view.tables
@@ -15,18 +32,15 @@ func (j *judgement) lag() {
 		j.want(0, events.AlertRaised{Kind: events.AlertLag, Message: message, Action: action})
 	}
 	switch {
-	case !t.asked || !j.view.log.silent.IsZero():
+	case !t.asked || !j.view.log.silent.IsZero() || !t.failing.IsZero():
 		j.unsureKinds[events.AlertLag] = true
-	case j.passed(t.failing, j.limits.LagFor):
-		raise("The tables could not be read since "+phrase.Moment(t.failing)+": Postgres does not answer. Pages and the API show nothing. The log still takes all events, and jobs continue.",
-			"Start Postgres again, or correct database.url (TACHO_DATABASE_URL). Then the tables catch up by themselves.")
 	case j.passed(t.still, j.limits.LagFor):
 		raise(fmt.Sprintf("The tables have been at event %d since %s, and the log has newer events: pages and the API show old data.", t.at, phrase.Moment(t.still)),
 			"Check that a projector runs, and look at its output: it says why it stopped. `tacho replay` can always rebuild the tables.")
 	case j.passed(t.far, farFor):
 		raise(fmt.Sprintf("The tables have been more than %d events behind the log since %s: pages and the API show old data.", j.limits.LagEvents, phrase.Moment(t.far)),
 			"If the projector was only away, they catch up by themselves. If this lasts, look at the disk and the load of Postgres.")
-	case !t.failing.IsZero() || !t.still.IsZero() || !t.far.IsZero():
+	case !t.still.IsZero() || !t.far.IsZero():
 		j.unsureKinds[events.AlertLag] = true
 	}
 }
@@ -38,10 +52,13 @@ const unreachableAction = "Check that NATS runs, that it can be reached from her
 // meanwhile: the log takes nothing.
 func (v *view) unreachable(now time.Time) (events.AlertRaised, time.Time, bool) {
 	since := v.log.failing()
-	if since.IsZero() || now.Sub(since) < unreachableAfter {
+	if since.IsZero() || now.Sub(since) < unreachableShown {
 		return events.AlertRaised{}, since, false
 	}
 	message := "The log has not answered since " + phrase.Moment(since) + "."
+	if v.log.alone {
+		message = "The log takes no events since " + phrase.Moment(since) + ": the server of NATS that answers does not hear the majority of the others."
+	}
 	if v.log.silent.IsZero() {
 		message = "The log has taken no events since " + phrase.Moment(since) + ": " + sentence(v.log.why)
 	}

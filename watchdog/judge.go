@@ -14,8 +14,7 @@ type Limits struct {
 	OfflineAfter time.Duration
 	// StalledAfter is how long nothing may move while there is work.
 	StalledAfter time.Duration
-	// LagEvents is how many events the tables may be behind the log; LagFor, how long they may stand still or be
-	// unreadable.
+	// LagEvents is how many events the tables may be behind the log; LagFor, how long they may stand still.
 	LagEvents uint64
 	LagFor    time.Duration
 }
@@ -27,8 +26,13 @@ const (
 	unservedAfter = time.Minute
 	// farFor is how long the tables may be far behind: a burst of events needs no alert.
 	farFor = 5 * time.Second
-	// unreachableAfter is how long the log may be away: the election of a leader needs no alert.
+	// unreachableShown is how long the log may be away before pages, metrics and /readyz of this process say so;
+	// unreachableAfter, before somebody is called and it is recorded. The election of a leader, 4 to 9 s, calls nobody.
+	unreachableShown = 3 * time.Second
 	unreachableAfter = 10 * time.Second
+	// databaseAfter is how long Postgres may not answer, databaseTries how many probes in a row at least.
+	databaseAfter = 2 * time.Second
+	databaseTries = 2
 	// updateFor is how long a collector may take to fetch, build and start another version.
 	updateFor = 15 * time.Minute
 	// A job overruns when it takes at least overrunTimes its expected length, and at least overrunAfter.
@@ -75,6 +79,7 @@ func judge(s *ledger.Ledger, v *view, l Limits, now time.Time) *judgement {
 	j.overrun()
 	j.offline()
 	j.stalled()
+	j.database()
 	j.lag()
 	j.outputs()
 	return j

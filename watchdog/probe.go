@@ -2,28 +2,35 @@ package watchdog
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/retry"
 )
 
-// probeLog asks the log for its head, again and again.
+// probeLog asks the log whether it takes appends, again and again.
 func (w *Watchdog) probeLog(ctx context.Context) error {
 	for {
 		asked := w.Clock()
-		asking, cancel := context.WithTimeout(ctx, askTimeout)
-		head, err := w.Log.Head(asking)
+		asking, cancel := context.WithTimeout(ctx, logWithin)
+		head, err := w.Log.Takes(asking)
 		cancel()
+		quorum := new(eventlog.QuorumError)
+		alone := errors.As(err, &quorum)
+		asked = asked.Add(-quorum.Quiet)
 		if ctx.Err() != nil {
 			return nil
 		}
 		w.mu.Lock()
 		w.complain(ctx, "log", w.view.log.silent, err)
+		w.view.log.alone = alone
 		if err == nil {
 			w.view.log.head, w.view.log.answered = head.Last, true
 		}
 		w.noteLog(&w.view.log.silent, asked, err)
+		w.speak(w.Clock())
 		w.mu.Unlock()
 		if !retry.Sleep(ctx, w.Tick) {
 			return nil
@@ -33,7 +40,9 @@ func (w *Watchdog) probeLog(ctx context.Context) error {
 
 // noteLog takes the result of a question to the log. The caller holds mu.
 func (w *Watchdog) noteLog(since *time.Time, asked time.Time, err error) {
-	w.view.log.note(since, asked, w.Clock(), err, unreachableAfter)
+	now := w.Clock()
+	w.view.look(now, w.Tick)
+	w.view.log.note(since, later(asked, w.view.woke), now, err, unreachableAfter)
 }
 
 // probeTables asks the tables for their place, again and again.
@@ -53,7 +62,7 @@ func (w *Watchdog) probeTables(ctx context.Context) error {
 
 func (w *Watchdog) askTables(ctx context.Context, head events.Seq) {
 	asked := w.Clock()
-	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	asking, cancel := context.WithTimeout(ctx, tablesWithin)
 	defer cancel()
 	cursor, err := w.Tables.Cursor(asking)
 	if ctx.Err() != nil {
@@ -62,7 +71,8 @@ func (w *Watchdog) askTables(ctx context.Context, head events.Seq) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.complain(ctx, "tables", w.view.tables.failing, err)
-	w.view.tables.note(asked, head, cursor.Seq, err, w.Limits.LagEvents)
+	w.view.look(w.Clock(), w.Tick)
+	w.view.tables.note(later(asked, w.view.woke), head, cursor.Seq, err, w.Limits.LagEvents)
 }
 
 // complain counts a failed probe, and logs it if the one before did not fail.

@@ -108,6 +108,7 @@ func (w *Watchdog) decide(l *ledger.Ledger, now time.Time) []deed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.look(l)
+	w.view.look(now, w.Tick)
 	if !w.view.log.silent.IsZero() {
 		return nil
 	}
@@ -157,13 +158,14 @@ func (w *Watchdog) outages(l *ledger.Ledger) (deeds []deed) {
 
 // speak says that the log is away, if it is: in memory, and once to the webhook. The caller holds mu.
 func (w *Watchdog) speak(now time.Time) {
+	w.view.look(now, w.Tick)
 	alert, since, away := w.view.unreachable(now)
 	w.local = slices.DeleteFunc(w.local, func(a readmodel.Alert) bool { return a.Kind == events.AlertUnreachable })
 	if !away {
 		return
 	}
 	w.local = append(w.local, row(ledger.Alert{AlertRaised: alert, At: since}))
-	if !w.view.log.told {
+	if !w.view.log.told && now.Sub(since) >= unreachableAfter {
 		w.view.log.told = true
 		w.Hook.tell(newNotice(alert, since))
 	}
@@ -172,9 +174,9 @@ func (w *Watchdog) speak(now time.Time) {
 // localOf returns the alerts that the tables may not show. The caller holds mu.
 func (w *Watchdog) localOf(j *judgement, now time.Time) []readmodel.Alert {
 	list := w.local
-	list = slices.DeleteFunc(list, func(a readmodel.Alert) bool { return a.Kind == events.AlertLag })
+	list = slices.DeleteFunc(list, func(a readmodel.Alert) bool { return fromTables(a.Kind) })
 	for key, f := range j.wanted {
-		if f.Kind != events.AlertLag {
+		if !fromTables(f.Kind) {
 			continue
 		}
 		a, stands := j.Alerts[key]
@@ -185,3 +187,6 @@ func (w *Watchdog) localOf(j *judgement, now time.Time) []readmodel.Alert {
 	}
 	return list
 }
+
+// fromTables reports whether the tables cannot show alerts of a kind in time: such an alert says that they are late or away.
+func fromTables(k events.AlertKind) bool { return k == events.AlertLag || k == events.AlertDatabase }

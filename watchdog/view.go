@@ -22,6 +22,30 @@ type view struct {
 	log     logView
 	tables  tablesView
 	outputs outputsView
+
+	// looked is when the watchdog last looked; woke, when it last found that it had not looked for a while.
+	looked, woke time.Time
+}
+
+// stillFor is how long the watchdog may not look before it takes itself for a process that stood still. It looks at least
+// twice in each tick.
+const stillFor = 3 * time.Second
+
+// look notes that the watchdog looks now. After a time in which it stood still, or when the clock was set, all that fails
+// counts from now on.
+func (v *view) look(now time.Time, tick time.Duration) {
+	gap := now.Sub(v.looked)
+	still := !v.looked.IsZero() && (gap < 0 || gap > max(stillFor, 3*tick))
+	v.looked = now
+	if !still {
+		return
+	}
+	v.woke = now
+	for _, since := range []*time.Time{&v.log.silent, &v.log.refusing, &v.tables.failing, &v.tables.far, &v.tables.still} {
+		if !since.IsZero() {
+			*since = now
+		}
+	}
 }
 
 func newView() *view {
@@ -69,6 +93,8 @@ type logView struct {
 	// zero while it does.
 	silent, refusing time.Time
 	why              string
+	// alone is set while a server of the log answers that hears no majority of the others.
+	alone bool
 	// told is set once the webhook was told of the outage.
 	told bool
 	// outages are the outages that are over and not recorded yet.
@@ -114,6 +140,8 @@ type tablesView struct {
 	// failing is since when the tables cannot be read; far, since when they are far behind; still, since when they are
 	// behind and have not moved. Each is zero if that is not so.
 	failing, far, still time.Time
+	// failed counts the questions without an answer since the last one that had one.
+	failed int
 }
 
 // note takes the result of asking the tables for their place when the log was at head.
@@ -130,8 +158,10 @@ func (t *tablesView) note(now time.Time, head, at events.Seq, err error, limit u
 	t.asked = true
 	begin(&t.failing, err != nil)
 	if err != nil {
+		t.failed++
 		return
 	}
+	t.failed = 0
 	begin(&t.far, head > at && uint64(head-at) > limit)
 	if moved {
 		t.still = time.Time{}

@@ -22,8 +22,14 @@
 // # When the log itself is away
 //
 // Nothing can be recorded then. The alert stands in memory, where pages and metrics of the same process see it
-// (Local). The webhook gets it at once, with sequence 0. When the log is back, the watchdog records both events of the
-// alert, with the true times in their words.
+// (Local) after 3 s. A cluster that elects a leader is away for 4 to 9 s, and nobody has to come for that. So the webhook
+// gets the alert after 10 s, with sequence 0. When a log that was away for so long is back, the watchdog records both
+// events of the alert, with the true times in their words.
+//
+// # When this process stood still
+//
+// A process that was stopped, or a machine that slept, asked nobody meanwhile. When the watchdog sees that it did not
+// look for some seconds, it counts all that fails from that moment on.
 package watchdog
 
 import (
@@ -48,8 +54,11 @@ import (
 
 const (
 	source = "watchdog"
-	// askTimeout bounds each question to the log or the tables, and each append.
+	// askTimeout bounds each append, and each question that is not a probe of log or tables.
 	askTimeout = 5 * time.Second
+	// logWithin and tablesWithin bound a probe. They are short, so that an alert stands soon after the first one that fails.
+	logWithin    = 1500 * time.Millisecond
+	tablesWithin = 2 * time.Second
 	// settle is the least time that an alert stands: two watchdogs do not see everything at the same moment.
 	settle = 5 * time.Second
 )
@@ -162,7 +171,7 @@ func row(a ledger.Alert) readmodel.Alert {
 
 // tick looks again and again whether the log is away, and says so in memory and to the webhook.
 func (w *Watchdog) tick(ctx context.Context) error {
-	for retry.Sleep(ctx, w.Tick) {
+	for retry.Sleep(ctx, w.Tick/2) {
 		w.mu.Lock()
 		w.speak(w.Clock())
 		w.mu.Unlock()

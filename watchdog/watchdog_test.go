@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -57,6 +58,8 @@ func (c *cut) Head(ctx context.Context) (eventlog.Head, error) {
 	}
 	return c.Log.Head(ctx)
 }
+
+func (c *cut) Takes(ctx context.Context) (eventlog.Head, error) { return c.Head(ctx) }
 
 func (c *cut) Read(ctx context.Context, s events.Subject) ([]events.Recorded, error) {
 	if err := c.err(false); err != nil {
@@ -357,18 +360,18 @@ func TestALogThatIsAwayIsSaidAtOnceAndRecordedLater(t *testing.T) {
 		y.pass(2*time.Minute, here)
 		from := time.Now()
 		y.log.set(true, false)
-		y.pass(9*time.Second, here)
+		y.pass(2*time.Second, here)
 		if l := w.Local(); len(l) != 0 {
 			t.Errorf("said too early: %+v", l)
 		}
-		y.pass(6*time.Second, here)
+		y.pass(3*time.Second, here)
 		l := w.Local()
 		if len(l) != 1 || l[0].Key != "unreachable" || l[0].RaisedSeq != 0 || from.Sub(l[0].RaisedAt).Abs() > time.Second ||
 			!strings.Contains(l[0].Message, "has not answered since") || l[0].Action == "" {
 			t.Errorf("local alerts %+v", l)
 		}
 		y.shows("tacho_alert", "about= kind=unreachable 1")
-		y.pass(45*time.Second, here)
+		y.pass(55*time.Second, here)
 		y.expect("away")
 		y.log.set(false, false)
 		y.pass(3*time.Second, here)
@@ -417,21 +420,60 @@ func TestTablesThatAreAwayAreShownFromMemory(t *testing.T) {
 		defer stop()
 		y.pass(10*time.Second, here)
 		y.tables.lose(io.ErrUnexpectedEOF)
-		y.pass(29*time.Second, here)
+		y.pass(time.Second, here)
 		y.expect("for a moment")
-		y.pass(5*time.Second, here)
-		y.expect("away", "+lag")
-		if l := w.Local(); len(l) != 1 || l[0].Key != "lag" || l[0].RaisedSeq == 0 {
+		y.pass(4*time.Second, here)
+		y.expect("away", "+database")
+		if l := w.Local(); len(l) != 1 || l[0].Key != "database" || l[0].RaisedSeq == 0 {
 			t.Errorf("local alerts %+v", l)
 		}
 		y.pass(time.Hour, here)
 		y.tables.lose(nil)
 		y.pass(5*time.Second, here)
-		y.expect("back", "+lag", "-lag")
+		y.expect("back", "+database", "-database")
 		if l := w.Local(); len(l) != 0 {
 			t.Errorf("local alerts %+v", l)
 		}
 	})
+}
+
+// A watchdog that stood still asked nobody meanwhile: the question that was under way fails, and nothing is said of it.
+func TestStandingStillRaisesNoAlert(t *testing.T) {
+	v := newView()
+	at := began
+	fail := func(asked time.Time) {
+		v.look(at, time.Second)
+		asked = later(asked, v.woke)
+		v.log.note(&v.log.silent, asked, at, io.EOF, unreachableAfter)
+		v.tables.note(asked, 7, 0, io.EOF, 100)
+	}
+	said := func() (alerts []events.AlertKind) {
+		v.look(at, time.Second)
+		if _, _, away := v.unreachable(at); away {
+			alerts = append(alerts, events.AlertUnreachable)
+		}
+		v.log.silent = time.Time{} // the log could say the next one
+		for _, f := range judge(ledger.New(), v, limits, at).wanted {
+			alerts = append(alerts, f.Kind)
+		}
+		return alerts
+	}
+	v.look(at, time.Second)
+	asked := at
+	at = at.Add(30 * time.Second) // stopped
+	fail(asked)
+	at = at.Add(time.Second)
+	fail(at)
+	if a := said(); len(a) > 0 {
+		t.Errorf("after it stood still: %v", a)
+	}
+	for range 4 {
+		at = at.Add(time.Second)
+		fail(at)
+	}
+	if a := said(); !slices.Equal(a, []events.AlertKind{events.AlertUnreachable, events.AlertDatabase}) {
+		t.Errorf("what really fails: %v", a)
+	}
 }
 
 func TestOthersAlertsAreCounted(t *testing.T) {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/readmodel"
 )
@@ -63,36 +65,34 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	s.write(w, r, status, answer)
 }
 
+// probe makes all checks at the same time: one that waits for an answer leaves the others their time.
 func (s *Server) probe(ctx context.Context) []Check {
-	cursor, err := s.Reader.Cursor(ctx)
-	unfilled := errors.Is(err, readmodel.ErrNotFound)
-	postgres := Check{"postgres", err == nil || unfilled, "the tables can be read"}
-	if !postgres.OK {
-		s.Logger.WarnContext(ctx, "not ready: the tables cannot be read", "error", err)
-		postgres.Detail = "the tables cannot be read; see the log of the server"
+	var asked sync.WaitGroup
+	more := make([]Check, len(s.Checks))
+	for i, ask := range s.Checks {
+		asked.Go(func() { more[i] = ask(ctx) })
 	}
-	head, err := s.Log.Head(ctx)
+	var cursor readmodel.Cursor
+	var away error
+	asked.Go(func() { cursor, away = s.Reader.Cursor(ctx) })
+	before, err := s.Log.Head(ctx)
+	asked.Wait()
+	unfilled := errors.Is(away, readmodel.ErrNotFound)
+	postgres := Check{"postgres", away == nil || unfilled, "the tables can be read"}
+	if !postgres.OK {
+		s.Logger.WarnContext(ctx, "not ready: the tables cannot be read", "error", away)
+		postgres.Detail = "Postgres does not answer, so pages and reads answer 503; the log takes events, and jobs go on; see the log of the server"
+	}
+	head := before
+	if err == nil && postgres.OK && cursor.Seq > head.Last { // the tables moved meanwhile
+		head, err = s.Log.Head(ctx)
+	}
 	log := Check{"log", err == nil, "reachable, " + phrase.Count(int(head.Last), "event")}
 	if err != nil {
 		s.Logger.WarnContext(ctx, "not ready: the log cannot be reached", "error", err)
 		log.Detail = "the log cannot be reached; see the log of the server"
 	}
-	projection := Check{Name: "projection"}
-	switch {
-	case !postgres.OK || !log.OK:
-		projection.Detail = "not known without both Postgres and the log"
-	case unfilled:
-		projection.Detail = "the projector has not begun to fill the tables: check that it runs"
-	case cursor.Identity != "" && cursor.Identity != head.Identity:
-		projection.Detail = "the tables were made of another log: run `tacho replay`"
-	case cursor.Seq > head.Last: // the log was asked last, and only grows
-		projection.Detail = fmt.Sprintf("the tables are at event %d and the log ends at %d: it was restored from an older copy; run `tacho replay`", cursor.Seq, head.Last)
-	case head.Last > cursor.Seq && uint64(head.Last-cursor.Seq) > s.MaxLag:
-		projection.Detail = fmt.Sprintf("the tables are at event %d of %d, more than %d behind: check that the projector runs", cursor.Seq, head.Last, s.MaxLag)
-	default:
-		projection.OK, projection.Detail = true, fmt.Sprintf("the tables are at event %d of %d", cursor.Seq, head.Last)
-	}
-	checks := []Check{postgres, log, projection}
+	checks := []Check{postgres, log, s.projection(postgres.OK && log.OK, unfilled, cursor, head)}
 	if s.Ledger != nil {
 		at, current := s.Ledger()
 		ledger := Check{"ledger", current, "all of the log is read"}
@@ -101,8 +101,54 @@ func (s *Server) probe(ctx context.Context) []Check {
 		}
 		checks = append(checks, ledger)
 	}
-	for _, ask := range s.Checks {
-		checks = append(checks, ask(ctx))
+	return append(checks, more...)
+}
+
+// projection checks the tables against the log.
+func (s *Server) projection(known, unfilled bool, cursor readmodel.Cursor, head eventlog.Head) Check {
+	projection := Check{Name: "projection"}
+	short := known && !unfilled && cursor.Seq > head.Last
+	sure := s.short.note(short, time.Now()) || head.Sole
+	switch {
+	case !known:
+		projection.Detail = "not known without both Postgres and the log"
+	case unfilled:
+		projection.Detail = "the projector has not begun to fill the tables: check that it runs"
+	case cursor.Identity != "" && cursor.Identity != head.Identity:
+		projection.Detail = "the tables were made of another log: run `tacho replay`"
+	case short && !sure:
+		projection.Detail = fmt.Sprintf("the tables are at event %d and a server says that the log ends at %d: that server may be late, it is asked again", cursor.Seq, head.Last)
+	case short: // the log was asked last, and only grows
+		projection.Detail = fmt.Sprintf("the tables are at event %d and the log ends at %d: it was restored from an older copy; run `tacho replay`", cursor.Seq, head.Last)
+	case head.Last > cursor.Seq && uint64(head.Last-cursor.Seq) > s.MaxLag:
+		projection.Detail = fmt.Sprintf("the tables are at event %d of %d, more than %d behind: check that the projector runs", cursor.Seq, head.Last, s.MaxLag)
+	default:
+		projection.OK, projection.Detail = true, fmt.Sprintf("the tables are at event %d of %d", cursor.Seq, head.Last)
 	}
-	return checks
+	return projection
+}
+
+// shortness remembers since when the log ends before the tables. One probe at a time uses it.
+type shortness struct {
+	since, last time.Time
+}
+
+const (
+	// shortAfter is how long a log of several servers must end before the tables until that is believed; shortGap, how far
+	// apart two probes may be that belong together.
+	shortAfter = 5 * time.Second
+	shortGap   = time.Minute
+)
+
+// note takes what a probe found, and returns whether it is certain.
+func (s *shortness) note(short bool, now time.Time) bool {
+	if !short {
+		*s = shortness{}
+		return false
+	}
+	if s.since.IsZero() || now.Sub(s.last) > shortGap {
+		s.since = now
+	}
+	s.last = now
+	return now.Sub(s.since) >= shortAfter
 }

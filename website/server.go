@@ -113,8 +113,10 @@ type Server struct {
 	statuses func(*http.Request) (json.RawMessage, error)
 	now      func(*http.Request) (events.Seq, error)
 	probed   *shared[[]Check]
-	pages    *pages
-	planner  *planner
+	// short belongs to the probe that is under way.
+	short   shortness
+	pages   *pages
+	planner *planner
 	// key returns the key that seals sessions; it is made when it is first needed.
 	key     func() []byte
 	handler http.Handler

@@ -87,12 +87,12 @@ func (c *Client) ask(ctx context.Context, operation string, v Verb, req request,
 		if len(data) > MaxRequest-requestRoom {
 			return fmt.Errorf("a request of %d bytes: %w", len(data), eventlog.ErrBatchTooLarge)
 		}
+		ctx, cancel := c.line.bound(ctx, within)
+		defer cancel()
 		nc, err := c.line.conn()
 		if err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(ctx, within)
-		defer cancel()
 		m, err := nc.RequestWithContext(ctx, subject(string(c.name), v), data)
 		if err != nil {
 			return c.line.explain(err)

@@ -28,6 +28,8 @@ type line struct {
 
 	mu sync.Mutex
 	nc *nats.Conn
+	// up ends when the connection is lost. What was asked over it is answered no more.
+	up context.Context
 	// broken is why there is no connection. It is final once done is set.
 	broken error
 	done   bool
@@ -46,17 +48,30 @@ func newLine(ctx context.Context, dial Dial) (*line, error) {
 
 // use makes the line use a new connection. The caller must not hold mu.
 func (l *line) use(nc *nats.Conn) {
+	up, lost := context.WithCancel(l.ctx)
 	l.mu.Lock()
-	l.nc, l.broken = nc, nil
+	l.nc, l.broken, l.up = nc, nil, up
 	l.mu.Unlock()
-	closed := nc.StatusChanged(nats.CLOSED)
+	changed := nc.StatusChanged(nats.RECONNECTING, nats.CLOSED)
 	l.tasks.Go(func() {
-		select {
-		case <-closed:
-			l.redial(nc)
-		case <-l.ctx.Done():
+		defer nc.RemoveStatusListener(changed)
+		for {
+			select {
+			case status := <-changed:
+				lost()
+				if status == nats.CLOSED || nc.IsClosed() {
+					l.redial(nc)
+					return
+				}
+				up, lost = context.WithCancel(l.ctx)
+				l.mu.Lock()
+				l.up = up
+				l.mu.Unlock()
+			case <-l.ctx.Done():
+				lost()
+				return
+			}
 		}
-		nc.RemoveStatusListener(closed)
 	})
 	if nc.IsClosed() { // it closed before the listener was set
 		l.tasks.Go(func() { l.redial(nc) })
@@ -109,6 +124,15 @@ func (l *line) conn() (*nats.Conn, error) {
 		return nil, fmt.Errorf("%w: %w", nats.ErrDisconnected, l.broken)
 	}
 	return l.nc, nil
+}
+
+// bound returns a context that ends after a while, and when the connection that is in use now is lost.
+func (l *line) bound(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stop := context.AfterFunc(l.up, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // failed returns why the line is closed for good; nil while it is not.

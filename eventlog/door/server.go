@@ -54,6 +54,8 @@ type Config struct {
 type Door struct {
 	Config
 	working sync.WaitGroup
+	// self is the subject on which only this door answers.
+	self string
 	// carrying has a token for each request with a chunk that is being worked on.
 	carrying chan struct{}
 	// complaints are the reasons for alerts, by collector; mu guards them.
@@ -63,7 +65,7 @@ type Door struct {
 
 // New returns a door. It answers nothing before Run.
 func New(c Config) *Door {
-	return &Door{Config: c, carrying: make(chan struct{}, carriedInAll), complaints: map[events.CollectorName]complaint{}}
+	return &Door{Config: c, self: nats.NewInbox(), carrying: make(chan struct{}, carriedInAll), complaints: map[events.CollectorName]complaint{}}
 }
 
 // maxWaiting bounds the requests that wait for the door in this process. Taking one takes microseconds.
@@ -95,6 +97,11 @@ func (d *Door) Run(ctx context.Context) (err error) {
 			return fmt.Errorf("open the door for %s: %w", v, err)
 		}
 	}
+	here, err := d.NC.Subscribe(d.self, func(m *nats.Msg) { _ = m.Respond(nil) }) // who asked asks again
+	if err != nil {
+		return fmt.Errorf("open the door: %w: %w", eventlog.ErrUnavailable, err)
+	}
+	defer func() { _ = here.Unsubscribe() }()
 	watched := make(chan struct{})
 	watching, stop := context.WithCancel(ctx)
 	go func() {
@@ -108,6 +115,18 @@ func (d *Door) Run(ctx context.Context) (err error) {
 	case <-closed:
 		return fmt.Errorf("the door: %w", eventlog.ErrUnavailable)
 	}
+}
+
+// Answers returns nil if this door answers collectors now: it has read the log, and what is asked by way of the server
+// arrives here.
+func (d *Door) Answers(ctx context.Context) error {
+	if err := d.Guard.Ready(ctx); err != nil {
+		return fmt.Errorf("the door has not read the log: %w", err)
+	}
+	if _, err := d.NC.RequestWithContext(ctx, d.self, nil); err != nil {
+		return fmt.Errorf("the door is not reached through NATS: %w", err)
+	}
+	return nil
 }
 
 // perEvent is about how many bytes an event takes in the log besides its data. Without this charge, empty events would
@@ -273,7 +292,7 @@ func (d *Door) reach(ctx context.Context, seq events.Seq) *refusal {
 	}
 	ctx, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()
-	head, err := d.Log.Head(ctx)
+	head, err := eventlog.HeadAt(ctx, d.Log, seq)
 	switch {
 	case err != nil:
 		return &refusal{Kind: again, Reason: "the log is not reachable"}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 const (
@@ -22,15 +23,23 @@ const (
 	// idleCheck is how often a cursor checks that the log is still the one that it read. It also checks after each
 	// reconnection.
 	idleCheck = 30 * time.Second
-	// lagPatience is how long a new leader of a cluster may be behind the previous one.
-	lagPatience = 5 * time.Second
+	// doubts is how often an event must be missing before that is believed, and doubtPause is the pause between two looks.
+	doubts     = 20
+	doubtPause = 250 * time.Millisecond
+	// beatEvery is how often the server says that it still serves a cursor. After two of them are missing, the cursor is made
+	// anew: the node that kept it may be gone.
+	beatEvery = 1500 * time.Millisecond
+	// startWithin bounds one try to make a consumer, and renewPause is the pause before the next one. A cluster without a leader
+	// answers nothing.
+	startWithin = 2 * time.Second
+	renewPause  = 250 * time.Millisecond
 	// resyncs bounds how often in a row a cursor starts again at the same place.
 	resyncs = 3
 )
 
 // Follow implements eventlog.Log.
 func (l *Log) Follow(ctx context.Context, after events.Seq) (eventlog.Cursor, error) {
-	head, err := l.Head(ctx)
+	head, err := eventlog.HeadAt(ctx, l, after)
 	if err != nil {
 		return nil, fmt.Errorf("follow the log after %d: %w", after, err)
 	}
@@ -48,8 +57,10 @@ func (l *Log) Follow(ctx context.Context, after events.Seq) (eventlog.Cursor, er
 	return c, nil
 }
 
-// cursor follows the log with an ordered consumer, which survives reconnections by itself. A callback puts its messages
-// into a buffer, and Next converts them.
+// cursor follows the log with a consumer that lives in the memory of one server. A callback puts its messages into a buffer,
+// and Next converts them. When the consumer may be gone, or may have lost messages (the server fell silent, the leader
+// changed, we reconnected), Next makes a new one after the last event that it returned. The client's own ordered consumer does
+// the same, but waits up to 20 s for a cluster that elects a leader.
 type cursor struct {
 	log      *Log
 	identity string
@@ -70,7 +81,9 @@ type cursor struct {
 	bytes    int
 	consumer natsjs.ConsumeContext
 	// run numbers the consumers. A callback of an old one is ignored.
-	run    int
+	run int
+	// stale is set when the consumer must be replaced.
+	stale  bool
 	seen   seen
 	broken error // ends the cursor once the buffer is empty
 }
@@ -83,36 +96,83 @@ type seen struct {
 
 // start begins a new consumer after the last event that Next returned. It drops the messages of an old one.
 func (c *cursor) start(ctx context.Context) error {
-	c.stop()
-	c.mu.Lock()
-	run := c.run
-	c.mu.Unlock()
-	ordered, err := c.log.js.OrderedConsumer(ctx, c.log.cfg.Name, natsjs.OrderedConsumerConfig{
-		DeliverPolicy: natsjs.DeliverByStartSequencePolicy, OptStartSeq: uint64(c.at) + 1,
+	run := c.stop()
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	made, err := c.log.js.CreateConsumer(ctx, c.log.cfg.Name, natsjs.ConsumerConfig{
+		DeliverPolicy: natsjs.DeliverByStartSequencePolicy, OptStartSeq: uint64(c.at) + 1, AckPolicy: natsjs.AckNonePolicy,
+		MemoryStorage: true, Replicas: 1, InactiveThreshold: time.Minute,
 	})
 	if err != nil {
+		c.doubtRun(run)
 		return err
 	}
-	consumer, err := ordered.Consume(func(m natsjs.Msg) { c.take(run, m) }, natsjs.PullMaxMessagesWithBytesLimit(pullMessages, pullBytes))
+	consumer, err := made.Consume(func(m natsjs.Msg) { c.take(run, m) }, natsjs.PullMaxMessagesWithBytesLimit(pullMessages, pullBytes),
+		natsjs.PullHeartbeat(beatEvery), natsjs.ConsumeErrHandler(func(natsjs.ConsumeContext, error) { c.doubtRun(run) }))
 	if err != nil {
+		c.doubtRun(run)
 		return err
 	}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.consumer = consumer
-	c.mu.Unlock()
 	return nil
 }
 
-// stop ends the consumer and drops its messages.
-func (c *cursor) stop() {
+// stop ends the consumer and drops its messages. It returns the number of the next one.
+func (c *cursor) stop() (run int) {
 	c.mu.Lock()
 	old := c.consumer
 	c.run++
-	c.consumer, c.buffer, c.bytes = nil, nil, 0
+	c.consumer, c.buffer, c.bytes, c.stale = nil, nil, 0, false
+	run = c.run
 	c.room.Broadcast()
 	c.mu.Unlock()
 	if old != nil {
 		old.Stop()
+	}
+	return run
+}
+
+// doubt notes that the consumer must be replaced.
+func (c *cursor) doubt() {
+	c.mu.Lock()
+	run := c.run
+	c.mu.Unlock()
+	c.doubtRun(run)
+}
+
+// doubtRun is doubt about the consumer of that number, if it is still in use.
+func (c *cursor) doubtRun(run int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if run == c.run {
+		c.stale = true
+		c.wake()
+	}
+}
+
+// renew replaces a consumer in doubt, and tries until that succeeds, ctx ends, or it fails for good.
+func (c *cursor) renew(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		due := c.stale && c.broken == nil
+		c.mu.Unlock()
+		if !due {
+			return nil
+		}
+		err := c.start(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, nats.ErrConnectionClosed):
+			return fmt.Errorf("follow the log: %w: %w", eventlog.ErrUnavailable, err)
+		case err != nil && !transient(err):
+			return fmt.Errorf("follow the log: %w", err)
+		}
+		if err != nil && !retry.Sleep(ctx, renewPause) {
+			return ctx.Err()
+		}
 	}
 }
 
@@ -143,6 +203,9 @@ func (c *cursor) wake() {
 // Next implements eventlog.Cursor.
 func (c *cursor) Next(ctx context.Context, limit int) ([]events.Stored, error) {
 	for {
+		if err := c.renew(ctx); err != nil {
+			return nil, err
+		}
 		run, batch, err := c.peek(limit)
 		if err != nil {
 			return nil, err
@@ -244,14 +307,15 @@ func (c *cursor) convert(ctx context.Context, batch []natsjs.Msg) (out []events.
 func (c *cursor) resync(ctx context.Context, got events.Seq) error {
 	gap := &eventlog.GapError{Want: c.at + 1, Got: got}
 	c.tries++
-	_, there, err := c.log.oneOf(ctx, c.log.cfg.Name, query{Seq: c.at + 1})
+	there, err := c.log.holds(ctx, c.at+1, "")
 	if err != nil {
 		return fmt.Errorf("follow the log: %w", err)
 	}
 	if !there || c.tries > resyncs {
 		return gap
 	}
-	return c.start(ctx)
+	c.doubt()
+	return nil
 }
 
 // Close implements eventlog.Cursor.
@@ -275,7 +339,8 @@ func (c *cursor) watch(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-changed:
+		case <-changed: // what was on its way to the old connection is lost
+			c.doubt()
 		case <-tick.C:
 		}
 		if gap := new(eventlog.GapError); errors.As(c.check(ctx), &gap) {
@@ -300,10 +365,7 @@ func (c *cursor) check(ctx context.Context) error {
 	c.mu.Unlock()
 	ok, err := c.log.still(ctx, eventlog.Head{Identity: c.identity, Last: last.at})
 	if err == nil && ok && last.id != "" {
-		var s events.Stored
-		if s, ok, err = c.log.oneOf(ctx, c.log.cfg.Name, query{Seq: last.at}); ok {
-			ok = s.Header[events.HeaderID] == last.id
-		}
+		ok, err = c.log.holds(ctx, last.at, last.id)
 	}
 	if err == nil && !ok {
 		err = &eventlog.GapError{Want: last.at}
@@ -311,29 +373,23 @@ func (c *cursor) check(ctx context.Context) error {
 	return err
 }
 
-// still reports whether the log is the same as before and at least as long. On a cluster it gives a new leader a moment
-// to catch up.
+// still reports whether the log is the same as before and at least as long.
 func (l *Log) still(ctx context.Context, before eventlog.Head) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, lagPatience)
-	defer cancel()
-	for {
-		head, err := l.Head(ctx)
-		if err != nil {
-			return false, err
+	head, err := eventlog.HeadAt(ctx, l, before.Last)
+	return err == nil && before.Identity == head.Identity && head.Last >= before.Last, err
+}
+
+// holds returns the event at a sequence at which there was one, with this id if it is known; false if it is not there. On a
+// cluster a server that led the log and stood still may say so, too: it is asked again for a while.
+func (l *Log) holds(ctx context.Context, seq events.Seq, id string) (bool, error) {
+	for asked := 1; ; asked++ {
+		s, ok, err := l.oneOf(ctx, l.cfg.Name, query{Seq: seq})
+		ok = ok && s.Seq == seq && (id == "" || s.Header[events.HeaderID] == id)
+		if err != nil || ok || l.cfg.Replicas == 1 || asked == doubts {
+			return ok, err
 		}
-		if before.Identity != head.Identity {
-			return false, nil
-		}
-		if head.Last >= before.Last {
-			return true, nil
-		}
-		if l.cfg.Replicas == 1 {
-			return false, nil
-		}
-		select {
-		case <-ctx.Done():
-			return false, nil
-		case <-time.After(100 * time.Millisecond):
+		if !retry.Sleep(ctx, doubtPause) {
+			return false, ctx.Err()
 		}
 	}
 }

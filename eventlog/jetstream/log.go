@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tachobench/tacho/eventlog"
-	"github.com/tachobench/tacho/events"
 )
 
 // Log is the core's view of the log. It implements eventlog.Log, Dispatch, Presence, Heartbeats, JobLogs and Snapshots,
@@ -85,32 +83,3 @@ func (l *Log) ensure(ctx context.Context) error {
 	return nil
 }
 
-// Head implements eventlog.Log. On a cluster the leader answers.
-func (l *Log) Head(ctx context.Context) (eventlog.Head, error) {
-	info, err := l.info(ctx)
-	if err != nil {
-		return eventlog.Head{}, err
-	}
-	return headOf(info), nil
-}
-
-func headOf(info *natsjs.StreamInfo) eventlog.Head {
-	h := eventlog.Head{
-		Identity: info.Config.Name + "@" + info.Created.UTC().Format(time.RFC3339Nano),
-		First:    events.Seq(info.State.FirstSeq), Last: events.Seq(info.State.LastSeq),
-	}
-	if h.Last == 0 {
-		h.First = 0
-	}
-	return h
-}
-
-func (l *Log) info(ctx context.Context, opts ...natsjs.StreamInfoOpt) (info *natsjs.StreamInfo, err error) {
-	err = Persist(ctx, "look at the log", func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, tryTimeout)
-		defer cancel()
-		info, err = l.events.Info(ctx, opts...)
-		return err
-	})
-	return info, err
-}

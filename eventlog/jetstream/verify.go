@@ -33,7 +33,7 @@ func (l *Log) Verify(ctx context.Context) error {
 	if err := compareConfig(l.cfg.eventsStream(), info.Config); err != nil {
 		return err
 	}
-	head := headOf(info)
+	head := l.headOf(info)
 	s := info.State
 	if s.Msgs > 0 && (s.Msgs != s.LastSeq-s.FirstSeq+1 || s.NumDeleted > 0) {
 		return fmt.Errorf("stream %s holds %d messages from %d to %d: %w", l.cfg.Name, s.Msgs, s.FirstSeq, s.LastSeq,

@@ -146,11 +146,14 @@ func (l *Log) Last(_ context.Context, subject events.Subject) (events.Recorded, 
 	return r, true, nil
 }
 
+// Takes implements eventlog.Log.
+func (l *Log) Takes(ctx context.Context) (eventlog.Head, error) { return l.Head(ctx) }
+
 // Head implements eventlog.Log.
 func (l *Log) Head(context.Context) (eventlog.Head, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h := eventlog.Head{Identity: l.identity, Last: events.Seq(len(l.all))}
+	h := eventlog.Head{Identity: l.identity, Last: events.Seq(len(l.all)), Sole: true}
 	if h.Last > 0 {
 		h.First = 1
 	}

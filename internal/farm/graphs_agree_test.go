@@ -487,7 +487,7 @@ func (f *slowFeed) show(n int) {
 func (f *slowFeed) Head(context.Context) (eventlog.Head, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return eventlog.Head{Identity: "log", First: 1, Last: events.Seq(f.shown)}, nil
+	return eventlog.Head{Identity: "log", First: 1, Last: events.Seq(f.shown), Sole: true}, nil
 }
 
 // Follow implements projector.Source.

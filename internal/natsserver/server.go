@@ -133,6 +133,7 @@ func options(cfg Config) (*server.Options, error) {
 		JetStreamMaxStore: 1 << 50, JetStreamMaxMemory: 1 << 30,
 		SyncAlways:      !cfg.Unsynced,
 		JetStreamLimits: server.JSLimitOpts{DefaultMaxConsumers: -1},
+		PingInterval:    PingEvery, MaxPingsOut: pingsOut,
 	}
 	if cfg.Listen != "" {
 		host, port, err := splitListen(cfg.Listen)
@@ -190,6 +191,27 @@ func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	return nc, nil
 }
 
+// A peer that stands still, or that a cut cable separates, closes no connection. Whoever has sent pingsOut pings, one each
+// PingEvery, and got no answer leaves it: after two to three seconds. A server does so too, so that it dials its routes anew
+// soon after the cable is mended.
+const (
+	PingEvery = time.Second
+	pingsOut  = 2
+	// writeWithin bounds a write to a connection whose peer takes nothing. The client's pings wait for it.
+	writeWithin = 4 * time.Second
+	// dialWithin bounds one try to connect. A server that stands still is still connected to: its kernel does that.
+	dialWithin = 2 * time.Second
+)
+
+// NoticeDead returns the options with which a client notices within 5 s that its server is gone, so that it leaves it for
+// another one.
+func NoticeDead() []nats.Option {
+	return []nats.Option{
+		nats.PingInterval(PingEvery), nats.MaxPingsOutstanding(pingsOut), nats.Timeout(dialWithin),
+		nats.FlusherTimeout(writeWithin), nats.ReconnectOnFlusherError(),
+	}
+}
+
 // Options returns the options with which the core connects to URL over the network, with all rights.
 func (s *Server) Options() []nats.Option { return s.defaults() }
 
@@ -204,7 +226,7 @@ func (s *Server) defaults() []nats.Option {
 	if s.auth != nil {
 		opts = append(opts, KeyOption(s.auth.core))
 	}
-	return opts
+	return append(opts, NoticeDead()...)
 }
 
 // KeyOption makes a connection prove the key to its server.

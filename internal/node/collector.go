@@ -162,7 +162,7 @@ func (c *Collector) access() (creds datadir.Credentials, url string, err error) 
 // connect connects as the collector. A user in the URL replaces the key of the credentials, and a key in a file that the
 // configuration names replaces both.
 func (c *Collector) connect(ctx context.Context, url string, creds datadir.Credentials) (*nats.Conn, error) {
-	a := access{servers: url, seed: creds.Seed, beat: c.Config.Collector.BeatEvery.Std(), wait: c.Config.StartWait.Std(), say: c.Say}
+	a := access{servers: url, seed: creds.Seed, wait: c.Config.StartWait.Std(), say: c.Say}
 	a.refused = fmt.Sprintf("the log at %s does not know this collector's key: if the key was rotated, copy the new credentials to this machine; if the collector was never registered there, "+
 		"register it with `tacho collector add %s --target %s --set %d`, and copy the credentials that this makes",
 		config.NATSHosts(url), c.Name, creds.Target, creds.Set)

@@ -43,8 +43,6 @@ type access struct {
 	refused string
 	// look has the CA that we trust, and the certificate that we show.
 	look tlsfiles.Client
-	// beat is the pace of heartbeats. After three of them without an answer, we leave the server for another one.
-	beat time.Duration
 	// wait bounds how long we wait for a server that does not answer. say tells that we wait.
 	wait time.Duration
 	say  func(format string, args ...any)
@@ -53,7 +51,7 @@ type access struct {
 // connectCore connects as the core to the cluster that the configuration names.
 func (h *Host) connectCore(ctx context.Context, wait time.Duration) (*nats.Conn, error) {
 	c := h.Config.NATS
-	a := access{servers: c.URL, beat: h.Config.Collector.BeatEvery.Std(), wait: wait, say: h.Say, refused: fmt.Sprintf(
+	a := access{servers: c.URL, wait: wait, say: h.Say, refused: fmt.Sprintf(
 		"the NATS server at %s refuses us: check the user and password in nats.url (TACHO_NATS_URL), or the key in nats.creds (TACHO_NATS_CREDS)", config.NATSHosts(c.URL))}
 	var err error
 	if a.seed, err = readSeed(c.Creds); err != nil {
@@ -63,19 +61,27 @@ func (h *Host) connectCore(ctx context.Context, wait time.Duration) (*nats.Conn,
 		return nil, err
 	}
 	// A restarted server may not know its users for a moment, so try again then, too.
-	return a.connect(ctx, nats.Name("tacho core"), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort())
+	return a.connect(ctx, nats.Name("tacho core"), nats.MaxReconnects(-1), soon(), nats.IgnoreAuthErrorAbort())
 }
 
 // connectSystem connects as a user of the cluster's system account.
 func (h *Host) connectSystem(ctx context.Context, wait time.Duration) (*nats.Conn, error) {
 	servers := h.Config.NATS.SystemURL
-	a := access{servers: servers, beat: h.Config.Collector.BeatEvery.Std(), wait: wait, say: h.Say, refused: fmt.Sprintf(
+	a := access{servers: servers, wait: wait, say: h.Say, refused: fmt.Sprintf(
 		"the NATS server at %s refuses us: check the user and password in nats.system_url (TACHO_NATS_SYSTEM_URL)", config.NATSHosts(servers))}
 	var err error
 	if a.look, err = h.natsClient(datadir.Credentials{}); err != nil {
 		return nil, err
 	}
-	return a.connect(ctx, nats.Name("tacho core, system"), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort())
+	return a.connect(ctx, nats.Name("tacho core, system"), nats.MaxReconnects(-1), soon(), nats.IgnoreAuthErrorAbort())
+}
+
+// soon makes the core try one server after the other without the client's long pauses. There are few cores.
+func soon() nats.Option {
+	return func(o *nats.Options) error {
+		o.ReconnectWait, o.ReconnectJitter, o.ReconnectJitterTLS = tryEvery, tryEvery, tryEvery
+		return nil
+	}
 }
 
 // readSeed reads the file that nats.creds names. Without a file it returns no seed.
@@ -97,7 +103,7 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 		return nil, usage.Errorf("the address of NATS cannot be read: %w", err)
 	}
 	options = append(options, tlsOptions(a.look)...)
-	options = append(options, nats.PingInterval(max(a.beat, time.Second)), nats.MaxPingsOutstanding(2))
+	options = append(natsserver.NoticeDead(), options...)
 	keyless := options
 	if a.seed != "" {
 		key, err := nkeys.FromSeed([]byte(a.seed))

@@ -54,6 +54,8 @@ type parts struct {
 	usage *outputUsage
 	// alerts returns the alerts that the watchdog of this process knows; nil without a watchdog.
 	alerts func() []readmodel.Alert
+	// gate is the door of this process.
+	gate *door.Door
 	// checks are what else must be right before this process is ready.
 	checks []func(context.Context) website.Check
 	group  *errgroup.Group
@@ -90,7 +92,8 @@ func (p *parts) background() {
 	p.run(p.shell.Run)
 	p.run(p.tidy)
 	p.keepOutputs()
-	p.run(p.door().Run)
+	p.gate = p.door()
+	p.run(p.gate.Run)
 	if p.core.postgres != nil {
 		p.run(p.core.postgres.Run)
 	}
@@ -268,7 +271,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 		Verify: p.verify, Version: p.Version, Clock: p.Clock, Logger: p.Logger.With("part", "website"), Registry: p.registry,
 		Site: p.Config.GitHub.Site, Readers: p.Config.Readers, OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
 		AffinityWait: p.Config.Scheduler.AffinityWait.Std(), RoomWait: p.Config.Scheduler.RoomWait.Std(), Preview: p.preview, CannotRead: p.cannotRead,
-		SLA: p.Config.SLA, Outputs: p.usage.last, Checks: p.checks, Blobs: blob.Whole{Pieces: p.core.outputs},
+		SLA: p.Config.SLA, Outputs: p.usage.last, Checks: append(p.ready(), p.checks...), Blobs: blob.Whole{Pieces: p.core.outputs},
 	})
 	p.run(site.Run)
 	return site.Handler()
