@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/fakegithub"
@@ -111,9 +112,16 @@ func TestGitHubFailsForAnHour(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inRig(t, func(t *testing.T, r *rig) {
 				broken := r.github.Break(fault)
-				r.start()
+				c := r.config(r.log, r.client)
+				alarm := &control.Alarm{Control: &control.Control{Log: r.log, Clock: time.Now}, Kind: events.AlertReport, About: string(repo), Action: "look", Logger: c.Logger}
+				c.Failing = func(outcome error) { alarm.Note(t.Context(), outcome) }
+				r.run(c)
 				r.try("r1", "t1")
-				pass(time.Hour)
+				pass(10 * time.Minute)
+				if n := count[events.AlertRaised](r); n != 1 {
+					t.Errorf("%d alerts", n)
+				}
+				pass(50 * time.Minute)
 				if n := broken.Hits(); n < 10 || n > 120 {
 					t.Errorf("GitHub was asked %d times in an hour", n)
 				}
@@ -121,6 +129,9 @@ func TestGitHubFailsForAnHour(t *testing.T) {
 				broken.Mend()
 				pass(10 * time.Minute)
 				r.want("no change")
+				if n := count[events.AlertCleared](r); n != 1 {
+					t.Errorf("the alert is cleared %d times", n)
+				}
 				if n := count[events.CommentPostponed](r); n < 10 {
 					t.Errorf("postponed %d times", n)
 				}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,33 +38,33 @@ var natsServer = sync.OnceValues(func() (file string, err error) {
 // nodes are three processes of NATS that form one cluster.
 type nodes struct {
 	t       *testing.T
+	links   links
 	files   [3]string
-	clients [3]string
 	running [3]*exec.Cmd
 }
 
-func newNodes(t *testing.T, collectors ...events.CollectorName) *nodes {
+// newNodes starts three nodes. pings is what their configuration says of pings.
+func newNodes(t *testing.T, l links, pings string, collectors ...events.CollectorName) *nodes {
 	t.Helper()
-	n := &nodes{t: t}
-	var routes []string
-	for i := range n.clients {
-		n.clients[i] = freePort(t)
-		routes = append(routes, freePort(t))
-	}
+	n := &nodes{t: t, links: l}
 	accounts := ""
 	for _, name := range collectors {
 		accounts += door.Account(name, "CORE", fmt.Sprintf("{ user: %s, password: n3ar }", name))
 	}
 	for i := range n.files {
 		dir := t.TempDir()
-		host, port, err := net.SplitHostPort(n.clients[i])
-		if err != nil {
-			t.Fatal(err)
+		client, route := l.listens(i)
+		var routes []string
+		for j := range n.files {
+			if i != j {
+				routes = append(routes, l.route(i, j))
+			}
 		}
-		text := fmt.Sprintf("server_name: n%d\nhost: %q\nport: %s\nlog_file: %q\nping_interval: \"1s\"\njetstream { store_dir: %q, sync_interval: always, max_file_store: 1TB }\n"+
-			"cluster { name: c, listen: %q, no_advertise: true, routes: [ \"nats://%s\" ] }\n"+
+		// Nodes tell each other where they listen. Port 1 answers nobody, so that they use the links alone.
+		text := fmt.Sprintf("server_name: n%d\nlisten: %q\nlog_file: %q\n%s\njetstream { store_dir: %q, sync_interval: always, max_file_store: 1TB }\n"+
+			"cluster { name: c, listen: %q, advertise: \"127.0.0.1:1\", no_advertise: true, routes: [ \"nats://%s\" ] }\n"+
 			"accounts {\n CORE: { jetstream: enabled, users: [ { user: core, password: s3cret } ]\n%s }\n%s}\n",
-			i, host, port, filepath.Join(dir, "log"), filepath.Join(dir, "data"), routes[i], strings.Join(routes, `", "nats://`), door.CoreExports(), accounts)
+			i, client, filepath.Join(dir, "log"), pings, filepath.Join(dir, "data"), route, strings.Join(routes, `", "nats://`), door.CoreExports(), accounts)
 		n.files[i] = filepath.Join(dir, "nats.conf")
 		if err := os.WriteFile(n.files[i], []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -106,26 +105,42 @@ func (n *nodes) awaitQuorum() {
 // url returns the URLs of all of them for a user.
 func (n *nodes) url(user, password string) string {
 	var all []string
-	for _, c := range n.clients {
-		all = append(all, fmt.Sprintf("nats://%s:%s@%s", user, password, c))
+	for i := range n.files {
+		all = append(all, fmt.Sprintf("nats://%s:%s@%s", user, password, n.links.client(i)))
 	}
 	return strings.Join(all, ",")
 }
 
 func (n *nodes) start() {
 	n.t.Helper()
+	for i := range n.files {
+		n.startOne(i)
+	}
+}
+
+func (n *nodes) startOne(i int) {
+	n.t.Helper()
 	program, err := natsServer()
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	for i, file := range n.files {
-		cmd := exec.Command(program, "--config", file)
-		cmd.Stderr = os.Stderr
-		if err := cmd.Start(); err != nil {
-			n.t.Fatal(err)
-		}
-		n.running[i] = cmd
+	cmd := n.links.command(i, program, "--config", n.files[i])
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		n.t.Fatal(err)
 	}
+	n.running[i] = cmd
+}
+
+// end ends node i by a signal and waits for it.
+func (n *nodes) end(i int, sig syscall.Signal) {
+	cmd := n.running[i]
+	if cmd == nil {
+		return
+	}
+	n.running[i] = nil
+	_ = cmd.Process.Signal(sig) // it may have ended
+	_ = cmd.Wait()              // its error says how it ended
 }
 
 // kill kills all of them at once.
@@ -135,11 +150,8 @@ func (n *nodes) kill() {
 			_ = cmd.Process.Kill() // it may have ended
 		}
 	}
-	for i, cmd := range n.running {
-		if cmd != nil {
-			_ = cmd.Wait() // its error says that it was killed
-		}
-		n.running[i] = nil
+	for i := range n.running {
+		n.end(i, syscall.SIGKILL)
 	}
 }
 
@@ -162,7 +174,7 @@ type inCluster struct {
 const offlineInCluster = 15 * time.Second
 
 func newInCluster(t *testing.T) *inCluster {
-	c := &inCluster{site: newSite(t), nodes: newNodes(t, "left", "right")}
+	c := &inCluster{site: newSite(t), nodes: newNodes(t, newWires(t), `ping_interval: "1s"`, "left", "right")}
 	// Each of the two jobs of a request has 3 programs that nap twice, so it lasts much longer than a collector may be
 	// silent.
 	for _, nap := range []string{`"0.1"`, `"0.15"`, `"0.2"`} {

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tachobench/tacho/collector/measure"
+	"github.com/tachobench/tacho/collector/runner"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/datadir"
 	"github.com/tachobench/tacho/internal/pgserver"
@@ -42,6 +44,12 @@ var newCluster = sync.OnceValues(func() (dir string, err error) {
 })
 
 func TestMain(m *testing.M) {
+	if measure.RunShimIfAsked() || runner.RunWrapperIfAsked() {
+		return
+	}
+	if file := os.Getenv(clockVariable); file != "" {
+		os.Exit(mainWithClock(file))
+	}
 	dir, err := os.MkdirTemp("", "tacho-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
