@@ -15,7 +15,7 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// builtSuite has a build and a job on another lane that checks what was built: it is whole, and that of its commit.
+// builtSuite has a build and jobs on two lanes that use what was built. One checks that it is whole.
 const builtSuite = `version = 2
 name = "naps"
 primary_target = "here"
@@ -25,6 +25,7 @@ categories = { master = ["primary"], try = ["primary"], release = ["primary"] }
 profile = [{ name = "quick" }]
 backend = [{ name = "any" }]
 scenario = [{ name = "full", cache = "none" }]
+metric = [{ name = "page-faults", unit = "count", class = "count", better = "lower" }]
 
 [artifact]
 kind = "built"
@@ -40,13 +41,23 @@ arch = "{{arch}}"
 [[kind]]
 name = "build"
 does = "build"
+profile = "quick"
 steps = [["sh", "build.sh"]]
 outputs = [{ name = "program", paths = ["out"] }]
 
 [[kind]]
 name = "run"
 per_set = true
+profile = "quick"
 needs = [{ kind = "build", output = "program" }]
+
+[[benchmark]]
+name = "size"
+category = "primary"
+kind = "run"
+source = "nap"
+sets = { here = 0 }
+command = ["/bin/sh", "-c", "cd {artifact} && cat sum"]
 
 [[benchmark]]
 name = "check"
@@ -182,7 +193,7 @@ func TestKillingTheSchedulerAtEachStep(t *testing.T) {
 			completed++
 		}
 	}
-	if completed != requests || len(ended) != 2*requests {
+	if completed != requests || len(ended) != 3*requests {
 		t.Errorf("%d of %d requests completed, %d jobs ended", completed, requests, len(ended))
 	}
 	t.Logf("%d kills in %d requests", len(onTheWay), requests)
