@@ -124,8 +124,8 @@ outside:
 	$(GO) test $(UNRACED) -vet off $(OUTSIDE)
 
 .PHONY: outage
-outage: ## Take the artifact server, NATS and Postgres down for 90, 60 and 60 seconds while jobs run
-	TACHO_OUTAGE=full $(GO) test -run '^TestOutagesCostNobodyAJob$$' -count 1 -v -timeout 20m ./cmd/tacho
+outage: ## Take the artifact server, NATS and Postgres down for 90, 60 and 60 seconds while jobs run, and NATS during a flood of output
+	TACHO_OUTAGE=full $(GO) test -run '^(TestOutagesCostNobodyAJob|TestAFloodOfOutput)$$' -count 1 -v -timeout 20m ./cmd/tacho
 
 .PHONY: chaos
 chaos: ## Make every fault that a cluster can have while jobs run, and measure what is seen; half an hour

@@ -89,7 +89,7 @@ func (s *state) shared(jobs []events.JobSpec, first int) (all []events.SharedJob
 	for i, spec := range jobs {
 		shared := events.SharedJob{Number: first + i, ID: spec.ID, Optional: spec.Optional}
 		if end := s.StateOf(spec.ID); end.Terminal() {
-			shared.Outcome = events.Outcome(end)
+			shared.Outcome, shared.Outputs = events.Outcome(end), s.OutputsOf(spec.ID)
 		}
 		all = append(all, shared)
 	}

@@ -48,6 +48,15 @@ type farm struct {
 // newFarm starts a farm of which the configuration and the suite may be changed.
 func newFarm(t *testing.T, change ...func(*site)) *farm {
 	t.Helper()
+	f := newServers(t, change...)
+	f.serve("scheduler,projector,watchdog,website")
+	f.near = f.join("near", 0)
+	return f
+}
+
+// newServers starts NATS and Postgres for a farm.
+func newServers(t *testing.T, change ...func(*site)) *farm {
+	t.Helper()
 	sizes := map[string]int{}
 	for i := range 40 {
 		sizes[fmt.Sprintf("v%d", i)] = 1000
@@ -74,14 +83,24 @@ func newFarm(t *testing.T, change ...func(*site)) *farm {
 		f.stopNATS()
 		f.stopPostgres()
 	})
-	listen := freePort(t)
+	return f
+}
+
+// serve starts parts, with a website among them, and publishes the suite.
+func (f *farm) serve(parts string) {
+	f.t.Helper()
+	listen := freePort(f.t)
 	f.server = "http://" + listen
 	f.env = append(f.env, "TACHO_NATS_URL=nats://core:s3cret@"+f.address, "TACHO_DATABASE_URL="+f.pg.URL(), "TACHO_TOKEN=t", "TACHO_SERVER="+f.server)
-	f.begin("serve", "scheduler,projector,watchdog,website", "--listen", listen).says(f.site, "serving    ")
+	f.begin("serve", parts, "--listen", listen).says(f.site, "serving    ")
 	f.must("suite", "publish", f.site.dir+"/naps.toml")
-	f.must("collector", "add", "near", "--target", "here")
-	f.near = f.with("TACHO_NATS_URL=nats://near:n3ar@"+f.address).begin("collector", "run", "near")
-	return f
+}
+
+// join registers a collector of a lane and starts it.
+func (f *farm) join(name string, set int, flags ...string) *process {
+	f.t.Helper()
+	f.must("collector", "add", name, "--target", "here", "--set", strconv.Itoa(set))
+	return f.with("TACHO_NATS_URL=nats://"+name+":n3ar@"+f.address).begin(append([]string{"collector", "run", name}, flags...)...)
 }
 
 func (f *farm) startNATS() {
@@ -90,7 +109,11 @@ func (f *farm) startNATS() {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	o := natsConf(f.t, "{ user: core, password: s3cret }", door.Account("near", "CORE", "{ user: near, password: n3ar }"))
+	collectors := ""
+	for _, name := range []events.CollectorName{"near", "far"} {
+		collectors += door.Account(name, "CORE", fmt.Sprintf("{ user: %s, password: n3ar }", name))
+	}
+	o := natsConf(f.t, "{ user: core, password: s3cret }", collectors)
 	o.Host, o.NoSigs, o.NoLog, o.StoreDir, o.JetStreamMaxStore, o.SyncAlways = host, true, true, f.store, 1<<50, true
 	if o.Port, err = strconv.Atoi(port); err != nil {
 		f.t.Fatal(err)
