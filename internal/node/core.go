@@ -2,7 +2,7 @@ package node
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"net/url"
 	"strings"
@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	blobjs "github.com/tachobench/tacho/blob/jetstream"
-	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/eventlog/jetstream"
+	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/datadir"
 	"github.com/tachobench/tacho/internal/natsserver"
 	"github.com/tachobench/tacho/internal/pgserver"
@@ -38,6 +38,8 @@ type core struct {
 	postgres *pgserver.Keeper
 	// shell reads the log. Get it with ledger.
 	shell *shell.Shell
+	// unopened says that the registry of collectors could not be opened, because this program does not understand an event.
+	unopened bool
 	// guard knows which key opens which account, and what each collector may say.
 	guard *door.Guard
 }
@@ -145,10 +147,10 @@ func (h *Host) openCore(ctx context.Context) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	by := control.By{Actor: "tacho", Source: "core", Root: "opening the registry"}
-	if err := control.OpenRegistry(ctx, k.log, by, h.Clock); err != nil {
+	err = h.openRegistry(ctx, k)
+	if k.unopened = errors.Is(err, events.ErrUnknownType); err != nil && !k.unopened {
 		k.close()
-		return nil, fmt.Errorf("open the registry of collectors: %w", err)
+		return nil, err
 	}
 	return k, nil
 }
