@@ -79,6 +79,10 @@ func (c *Control) transactParks(ctx context.Context, by By, decision func(events
 	if err != nil {
 		return ParkAnswer{}, err
 	}
+	if seq > 0 {
+		// What reads single aggregates obeys it from now on. If this fails, it does as soon as the ledger does.
+		_, _ = c.Log.Parks(ctx)
+	}
 	a, err := answer(seq, version, nil)
 	return parkAnswer(about, a), err
 }

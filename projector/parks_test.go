@@ -39,17 +39,17 @@ func (n *told) is(at events.Seq) bool {
 // A strange event at a random place, in an append that began before it and ends after it: the tables stay before it and
 // can be read, go on when it is parked, and stay when it is parked no more. A replay always gives the same tables.
 func TestTablesStayAtAnEventThatTheyDoNotKnow(t *testing.T) {
-	const length = 120
-	for seed := range uint64(3) {
+	const length = 80
+	for _, seed := range []uint64{uint64(time.Now().UnixNano())} {
 		r := rand.New(rand.NewPCG(seed, 5))
-		list := walk(t, 20+seed, length)
+		list := walk(t, seed, length)
 		strange := events.Seq(30 + r.IntN(length-40))
 		first, last := strange-events.Seq(r.IntN(3)), strange+events.Seq(r.IntN(3))
 		for seq := first; seq <= last; seq++ {
 			list[seq-1].Header = maps.Clone(list[seq-1].Header)
 			list[seq-1].Header[events.HeaderBatch] = events.InBatch(int(seq-first)+1, int(last-first)+1)
 		}
-		on := []events.Subject{events.RequestSubject("r1"), events.RegistrySubject("eider-0"), events.LaneSubject(lanes[0])}[seed%3]
+		on := []events.Subject{events.RequestSubject("r1"), events.LaneSubject(lanes[0])}[r.IntN(2)]
 		list[strange-1].Subject, list[strange-1].Header[events.HeaderType] = on, events.TypePrefix+"request.teleported.v1"
 		now := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
 		log := memory.New(memory.Config{Clock: func() time.Time { return now }})
@@ -61,13 +61,14 @@ func TestTablesStayAtAnEventThatTheyDoNotKnow(t *testing.T) {
 		p := begin(t, projector.New(projector.Config{Log: log, URL: url, BatchSize: 1 + r.IntN(9), Newer: newer.note}).Keep)
 		until := func(what string, is func() bool) {
 			t.Helper()
-			for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+			soon, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			for !is() {
 				select {
 				case <-p.done:
 					t.Fatalf("seed %d: the projector has ended: %v", seed, p.err)
-				default:
-				}
-				if time.Now().After(end) {
+				case <-time.After(10 * time.Millisecond):
+				case <-soon.Done():
 					t.Fatalf("seed %d: not so: %s", seed, what)
 				}
 			}
@@ -86,7 +87,13 @@ func TestTablesStayAtAnEventThatTheyDoNotKnow(t *testing.T) {
 		goesOn := func() {
 			t.Helper()
 			head, _ := log.Head(t.Context())
-			until("it goes on", func() bool { c, err := cursor(t.Context(), tables); return err == nil && c == head.Last && newer.is(0) })
+			until("it goes on", func() bool {
+				if !newer.is(0) {
+					return false
+				}
+				c, err := cursor(t.Context(), tables)
+				return err == nil && c == head.Last
+			})
 		}
 		stays()
 		checkSeq(t, tables, strange-1)

@@ -16,6 +16,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/hostile"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/shell"
 )
@@ -63,6 +64,8 @@ type follower struct {
 	t    *testing.T
 	asks *asked
 	stop func() error
+	// before is how often deciders were asked when the shell stayed.
+	before int64
 }
 
 func begin(t *testing.T, log eventlog.Log, kept eventlog.Snapshots) *follower {
@@ -81,21 +84,27 @@ func begin(t *testing.T, log eventlog.Log, kept eventlog.Snapshots) *follower {
 
 func (f *follower) until(what string, is func() bool) {
 	f.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
+	soon, cancel := context.WithTimeout(f.t.Context(), 20*time.Second)
+	defer cancel()
+	for !is() {
+		if !retry.Sleep(soon, time.Millisecond) {
 			f.t.Fatalf("not so: %s", what)
 		}
 	}
 }
 
-// stays waits until the shell stays before an event, and checks that it asks no decider.
+// stays waits until the shell stays before an event.
 func (f *follower) stays(at events.Seq) {
 	f.t.Helper()
 	f.until("it stays at the strange event", func() bool { n := f.Newer(); return n != nil && n.Seq == at && !f.isCurrent() })
-	before := f.asks.times.Load()
-	time.Sleep(6 * time.Millisecond)
-	if f.asks.times.Load() != before {
-		f.t.Error("a decider was asked")
+	f.before = f.asks.times.Load()
+}
+
+// silent checks that no decider was asked since the shell stayed.
+func (f *follower) silent() {
+	f.t.Helper()
+	if now := f.asks.times.Load(); now != f.before {
+		f.t.Errorf("deciders were asked %d times", now-f.before)
 	}
 }
 
@@ -152,6 +161,7 @@ func TestAShellStaysAtAnEventThatItDoesNotKnow(t *testing.T) {
 		}
 		frozen := f.ledger()
 
+		f.silent()
 		c := &control.Control{Log: log, Clock: time.Now}
 		by := control.By{Actor: "test", Source: "test"}
 		answer, err := c.Park(t.Context(), by, h.strange, "not yet")
@@ -190,6 +200,7 @@ func TestAShellStaysAtAnEventThatItDoesNotKnow(t *testing.T) {
 			f = begin(t, log, kept)
 			f.stays(h.strange)
 		}
+		f.silent()
 		if _, err := c.Park(t.Context(), by, h.strange, "again"); err != nil {
 			t.Fatal(err)
 		}
