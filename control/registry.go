@@ -60,6 +60,11 @@ func (c *Control) copied(tx *eventlog.Tx, by By, copies []events.RegistryCopied,
 func earlierStandings(ctx context.Context, log eventlog.Log) (copies []events.RegistryCopied, there int, err error) {
 	standings, held := map[events.CollectorName]job.Standing{}, map[events.CollectorName]bool{}
 	var reader events.Reader
+	parks, err := log.Parks(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	reader.Obey(parks)
 	err = upToHead(ctx, log, func(m events.Stored) error {
 		name := events.CollectorName(m.Subject.Last())
 		switch m.Subject.Family() {

@@ -76,15 +76,21 @@ func (p Parks) Of(seq Seq) (Park, bool) {
 	return p.standing[i], true
 }
 
-// Since returns the first event that these parks and those up to the event at of the subject say other things about;
-// false when they say the same. A fold that obeyed those and has passed that event must begin again before it.
-func (p Parks) Since(at Seq) (first Seq, changed bool) {
-	var before Parks
+// Until returns the parks as the subject said up to an event.
+func (p Parks) Until(at Seq) (before Parks) {
 	for _, e := range p.said {
 		if e.Seq <= at {
 			before = before.Evolve(e)
 		}
 	}
+	before.At = min(at, p.At)
+	return before
+}
+
+// Since returns the first event that these parks and those up to the event at of the subject say other things about;
+// false when they say the same. A fold that obeyed those and has passed that event must begin again before it.
+func (p Parks) Since(at Seq) (first Seq, changed bool) {
+	before := p.Until(at)
 	note := func(some, others []Park) {
 		for _, s := range some {
 			same := slices.ContainsFunc(others, func(o Park) bool { return o.EventsParked == s.EventsParked })

@@ -70,6 +70,8 @@ type Config struct {
 	Ledger Ledger
 	// Failing takes the outcome of posts: each failure with an event that is a day old, and each success as nil.
 	Failing func(error)
+	// Newer is told of an event that the hook does not understand and waits at, and with nil that it goes on; it may be nil.
+	Newer   func(*events.NewerError)
 	Clock   func() time.Time
 	Logger  *slog.Logger
 	Metrics *Metrics
@@ -94,11 +96,12 @@ func New(c Config) *Hook {
 	return &Hook{Config: c}
 }
 
-// Run posts until ctx ends. It returns an error only when it cannot continue: the place cannot be read, the log has a
-// gap, or an event that the hook is on has a type that this program does not know.
+// Run posts until ctx ends. It returns an error only when it cannot continue: the place cannot be read, or the log has a
+// gap. It waits at an event that it is on and whose type this program does not know. An event that is parked is not
+// posted, and not either if it is parked no more once the hook has passed it.
 func (h *Hook) Run(ctx context.Context) error {
 	return posting.New(posting.Config{
-		What: "hook " + h.Name, URL: h.URL, Agent: "tacho-hook", Place: h.Place, Log: h.Log, Take: h.take, Note: h.note,
+		What: "hook " + h.Name, URL: h.URL, Agent: "tacho-hook", Place: h.Place, Log: h.Log, Take: h.take, Note: h.note, Newer: h.Newer,
 		Timeout: h.timeout, FirstPause: h.firstPause, MaxPause: maxPause, Logger: h.Logger,
 	}, nil).Run(ctx)
 }

@@ -72,6 +72,9 @@ type Config struct {
 	// CannotRead returns the collectors that cannot execute definitions before they are updated; nil says nothing.
 	CannotRead func(suite.Definitions) []events.CollectorName
 
+	// May waits until this process may decide; its error ends the poller. Nil does not wait.
+	May func(context.Context) error
+
 	Control *control.Control
 	Clock   func() time.Time
 	Logger  *slog.Logger
@@ -111,6 +114,9 @@ func New(c Config) *Poller {
 // Run polls until ctx ends: at once, then after each interval or when triggered.
 func (p *Poller) Run(ctx context.Context) error {
 	for {
+		if p.May != nil && p.May(ctx) != nil {
+			return nil
+		}
 		pause := p.turn(ctx)
 		if ctx.Err() != nil {
 			return nil

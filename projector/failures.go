@@ -33,7 +33,7 @@ var (
 func permanent(err error) bool {
 	var gap *eventlog.GapError
 	for _, reason := range []error{
-		events.ErrUnknownType, ErrParks, ErrFenced, ErrLogReplaced, ErrLogRegressed, ErrLogCut, ErrLogChanged, ErrTablesOutdated, readmodel.ErrOtherTables,
+		ErrParks, ErrFenced, ErrLogReplaced, ErrLogRegressed, ErrLogCut, ErrLogChanged, ErrTablesOutdated, readmodel.ErrOtherTables,
 	} {
 		if errors.Is(err, reason) {
 			return true

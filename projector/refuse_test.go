@@ -62,9 +62,9 @@ func TestGapStopsTheProjector(t *testing.T) {
 	checkSeq(t, r, 30)
 }
 
-// TestUnknownTypeStopsTheProjector: an unknown type on a subject that only the core writes stops the projector. The tables
+// TestUnknownTypeHoldsTheProjector: the projector stays at an unknown type on a subject that only the core writes. The tables
 // have everything before the event, and nothing after it.
-func TestUnknownTypeStopsTheProjector(t *testing.T) {
+func TestUnknownTypeHoldsTheProjector(t *testing.T) {
 	for _, on := range []events.Subject{events.RequestSubject("r1"), events.RegistrySubject("eider-0"), events.LaneSubject(lanes[0]), events.AlertSubject("a")} {
 		t.Run(on.Family(), func(t *testing.T) {
 			log := walk(t, 1, 60)
@@ -73,11 +73,15 @@ func TestUnknownTypeStopsTheProjector(t *testing.T) {
 			log[39].Header, log[39].Subject = header, on
 			url := database(t)
 			r := open(t, url)
-			err := start(t, projector.Config{Log: newFeed("log", log...), URL: url}).wait(t)
-			if !errors.Is(err, events.ErrUnknownType) {
-				t.Errorf("got %v", err)
+			stays := make(chan *events.NewerError, 1)
+			p := start(t, projector.Config{Log: newFeed("log", log...), URL: url, Newer: func(at *events.NewerError) { stays <- at }})
+			if at := <-stays; at.Seq != 40 || at.Subject != on || at.Type != "request.teleported.v1" {
+				t.Errorf("it stays at %+v", at)
 			}
 			checkSeq(t, r, 39)
+			if err := p.stop(); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }

@@ -55,9 +55,11 @@ func (r *replay) verify(ctx context.Context, conn *pgx.Conn) (Report, error) {
 	var report Report
 	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err := pgx.BeginTxFunc(ctx, conn, snapshot, func(live pgx.Tx) error {
-		if err := live.QueryRow(ctx, `SELECT coalesce(max(seq), 0) FROM projection_cursor`).Scan(&report.Seq); err != nil {
+		var obeyed events.Seq
+		if err := live.QueryRow(ctx, `SELECT coalesce(max(seq), 0), coalesce(max(parks), 0) FROM projection_cursor`).Scan(&report.Seq, &obeyed); err != nil {
 			return fmt.Errorf("read the live cursor: %w", err)
 		}
+		r.source = asOf{r.source, obeyed}
 		if to := r.options.To; to > 0 && to != report.Seq {
 			return fmt.Errorf("%w (they are at event %d, not at %d)", ErrElsewhere, report.Seq, to)
 		}
@@ -78,6 +80,18 @@ func (r *replay) verify(ctx context.Context, conn *pgx.Conn) (Report, error) {
 // rowSource is a connection or a transaction whose search path leads to the tables.
 type rowSource interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// asOf is a log whose parks are those that the live tables obey: a park that they do not know yet is no difference.
+type asOf struct {
+	Source
+	obeyed events.Seq
+}
+
+// Parks implements Source.
+func (a asOf) Parks(ctx context.Context) (events.Parks, error) {
+	p, err := a.Source.Parks(ctx)
+	return p.Until(a.obeyed), err
 }
 
 // compareTables compares all tables of two generations, row for row.

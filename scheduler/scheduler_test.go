@@ -135,14 +135,18 @@ func TestADecisionThatCouldNotBeRecordedIsTakenAgain(t *testing.T) {
 	})
 }
 
-func TestAnEventFromTheFutureStopsTheScheduler(t *testing.T) {
+func TestAnEventFromTheFutureHoldsTheScheduler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &faulty{Log: memory.New(memory.Config{}), future: true}
 		ended, stop := run(t, log)
-		defer stop()
-		ask(t, log.Log, control.NewRequest{Kind: events.Master, Tag: "c1"})
-		if err := <-ended; !errors.Is(err, events.ErrUnknownType) {
-			t.Errorf("got %v, want that the type is unknown", err)
+		id := ask(t, log.Log, control.NewRequest{Kind: events.Master, Tag: "c1"})
+		pass(10 * time.Second)
+		if f, ok := last(t, log.Log, id).(events.RequestCreated); !ok {
+			t.Errorf("the last word on the request is %#v: it was decided on half of the log", f)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	})
 }

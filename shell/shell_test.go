@@ -186,8 +186,7 @@ func TestAShellEndsWhenItCannotGoOn(t *testing.T) {
 		log  eventlog.Log
 		want error
 	}{
-		"a gap":           {&failing{Log: log, err: &eventlog.GapError{Want: 4}}, &eventlog.GapError{Want: 4}},
-		"an unknown type": {&failing{Log: log, err: events.ErrUnknownType}, events.ErrUnknownType},
+		"a gap": {&failing{Log: log, err: &eventlog.GapError{Want: 4}}, &eventlog.GapError{Want: 4}},
 	} {
 		_, ended := start(t, tc.log, nil)
 		err := <-ended

@@ -76,7 +76,7 @@ func (h *Hook) postOf(n Notice) (posting.Post, error) {
 	return posting.Post{Seq: n.Seq, Body: body}, err
 }
 
-func (h *Hook) run(ctx context.Context, log eventlog.Log, logger *slog.Logger, metrics *Metrics) error {
+func (h *Hook) run(ctx context.Context, log eventlog.Log, logger *slog.Logger, metrics *Metrics, newer func(*events.NewerError)) error {
 	line := posting.New(posting.Config{
 		What: "the webhook of alerts", URL: h.URL, Agent: "tacho-watchdog", Place: h.Place, Log: log, Take: (&notices{Hook: h, log: log}).take,
 		Note: func(_ context.Context, _ posting.Post, outcome error) {
@@ -86,7 +86,7 @@ func (h *Hook) run(ctx context.Context, log eventlog.Log, logger *slog.Logger, m
 			}
 			metrics.posts.WithLabelValues(result).Inc()
 		},
-		Timeout: h.timeout, FirstPause: h.pause, MaxPause: maxPause, Logger: logger,
+		Newer: newer, Timeout: h.timeout, FirstPause: h.pause, MaxPause: maxPause, Logger: logger,
 	}, h.urgent)
 	return line.Run(ctx)
 }

@@ -99,7 +99,7 @@ func (b *box) hook(url string) (h *Hook, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var task sync.WaitGroup
 	task.Go(func() {
-		if err := h.run(ctx, b.log, slog.New(slog.NewTextHandler(b.out, nil)), NewMetrics(nil)); err != nil {
+		if err := h.run(ctx, b.log, slog.New(slog.NewTextHandler(b.out, nil)), NewMetrics(nil), nil); err != nil {
 			b.t.Error(err)
 		}
 	})
@@ -267,7 +267,7 @@ func TestAPlaceThatCannotBeReadIsNotForgotten(t *testing.T) {
 	if err := os.WriteFile(b.place, []byte(`{"identity":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	err := NewHook("http://127.0.0.1:1", "", b.place).run(t.Context(), b.log, slog.New(slog.NewTextHandler(io.Discard, nil)), NewMetrics(nil))
+	err := NewHook("http://127.0.0.1:1", "", b.place).run(t.Context(), b.log, slog.New(slog.NewTextHandler(io.Discard, nil)), NewMetrics(nil), nil)
 	if err == nil || !strings.Contains(err.Error(), "remove the file") {
 		t.Errorf("got %v", err)
 	}

@@ -156,10 +156,25 @@ func (w *Watchdog) outages(l *ledger.Ledger) (deeds []deed) {
 	return deeds
 }
 
+// passOn tells the webhook once of each alert that other parts keep in memory. The caller holds mu.
+func (w *Watchdog) passOn() {
+	others := w.others()
+	for _, a := range others {
+		if !w.passedOn[a.Key] {
+			w.passedOn[a.Key] = true
+			w.Hook.tell(newNotice(events.AlertRaised{Key: a.Key, Kind: a.Kind, About: a.About, Message: a.Message, Action: a.Action}, a.RaisedAt))
+		}
+	}
+	maps.DeleteFunc(w.passedOn, func(key events.AlertKey, _ bool) bool {
+		return !slices.ContainsFunc(others, func(a readmodel.Alert) bool { return a.Key == key })
+	})
+}
+
 // speak says that the log is away, or what is full: in memory, and once to the webhook. The caller holds mu.
 func (w *Watchdog) speak(now time.Time) {
 	w.view.look(now, w.Tick)
 	w.speakOfRoom()
+	w.passOn()
 	alert, since, away := w.view.unreachable(now)
 	w.local = slices.DeleteFunc(w.local, func(a readmodel.Alert) bool { return a.Kind == events.AlertUnreachable })
 	if !away {

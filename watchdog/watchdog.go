@@ -89,6 +89,11 @@ type Config struct {
 	Limits  Limits
 	// Hook posts the alerts of all parts; nil posts none.
 	Hook *Hook
+	// Others returns alerts that other parts of this process keep in memory, because nothing can be decided on the ledger; it
+	// may be nil.
+	Others func() []readmodel.Alert
+	// Newer is told of an event that the hook does not understand and waits at, and with nil that it goes on; it may be nil.
+	Newer func(*events.NewerError)
 	// Tick is the time between two probes, and between two looks at whether the log is away. 0 means one second.
 	Tick    time.Duration
 	Clock   func() time.Time
@@ -110,6 +115,8 @@ type Watchdog struct {
 	said map[events.AlertKey]string
 	// local are the alerts that the tables may not show.
 	local []readmodel.Alert
+	// passedOn are the alerts of other parts that the webhook was told of.
+	passedOn map[events.AlertKey]bool
 }
 
 // New returns a watchdog. It does nothing before Run.
@@ -123,7 +130,7 @@ func New(c Config) *Watchdog {
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics(nil)
 	}
-	w := &Watchdog{Config: c, view: newView(), said: map[events.AlertKey]string{}}
+	w := &Watchdog{Config: c, view: newView(), said: map[events.AlertKey]string{}, passedOn: map[events.AlertKey]bool{}}
 	c.Metrics.standing.of(w.shown)
 	return w
 }
@@ -141,7 +148,7 @@ func (w *Watchdog) Run(ctx context.Context) error {
 		g.Go(func() error { return w.probeOutputs(running) })
 	}
 	if w.Hook != nil {
-		g.Go(func() error { return w.Hook.run(running, w.Log, w.Logger, w.Metrics) })
+		g.Go(func() error { return w.Hook.run(running, w.Log, w.Logger, w.Metrics, w.Newer) })
 	}
 	if err := g.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watchdog: %w", err)
@@ -149,18 +156,27 @@ func (w *Watchdog) Run(ctx context.Context) error {
 	return nil
 }
 
-// Local returns the standing alerts that the tables may not show: the tables are late, or the log is away.
+// Local returns the standing alerts that the tables may not show: the tables are late, the log is away, or a part stays at
+// an event that it does not understand.
 func (w *Watchdog) Local() []readmodel.Alert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.local)
+	return append(w.others(), w.local...)
+}
+
+// others returns the alerts that other parts keep in memory.
+func (w *Watchdog) others() []readmodel.Alert {
+	if w.Others == nil {
+		return nil
+	}
+	return slices.Clone(w.Others())
 }
 
 // shown returns all alerts that stand, in the log or in memory.
 func (w *Watchdog) shown() []readmodel.Alert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	list := slices.Clone(w.local)
+	list := append(w.others(), w.local...)
 	for _, a := range w.standing {
 		if !slices.ContainsFunc(list, func(l readmodel.Alert) bool { return l.Key == a.Key }) {
 			list = append(list, row(a))

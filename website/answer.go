@@ -17,6 +17,7 @@ import (
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/readmodel/comparison"
 	"github.com/tachobench/tacho/website/client"
@@ -44,6 +45,7 @@ func explain(err error) (e *client.Error, known bool) {
 	var several *readmodel.AmbiguousError
 	var busy *eventlog.BusyError
 	var full *eventlog.FullError
+	var newer *events.NewerError
 	switch {
 	case errors.As(err, &e):
 		return e, true
@@ -68,6 +70,11 @@ func explain(err error) (e *client.Error, known bool) {
 		}, true
 	case errors.Is(err, readmodel.ErrNotFound):
 		return &client.Error{Status: http.StatusNotFound, Message: err.Error()}, true
+	case errors.As(err, &newer):
+		return &client.Error{
+			Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("a newer version of Tacho wrote event %d (%s) on %s, and this program does not understand it; nothing was recorded",
+				newer.Seq, newer.Type, newer.Subject), Next: newer.Next(),
+		}, true
 	case errors.Is(err, eventlog.ErrBatchTooLarge):
 		return &client.Error{Status: http.StatusRequestEntityTooLarge, Message: err.Error(), Next: "ask for less, or in several calls"}, true
 	case errors.As(err, &busy):

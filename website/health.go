@@ -95,7 +95,7 @@ func (s *Server) probe(ctx context.Context) []Check {
 	checks := []Check{postgres, log, s.projection(postgres.OK && log.OK, unfilled, cursor, head)}
 	if s.Ledger != nil {
 		at, current := s.Ledger()
-		ledger := Check{"ledger", current, "all of the log is read"}
+		ledger := Check{"ledger", current, "all of the log is read that this program understands"}
 		if !current {
 			ledger.Detail = fmt.Sprintf("the log is being read, event %d of %d: nothing is decided and no collector is let in meanwhile", at, head.Last)
 		}

@@ -235,6 +235,18 @@ func (s *Server) uses(_ http.ResponseWriter, r *http.Request, p *params) (any, e
 	return s.Reader.Uses(r.Context(), suite)
 }
 
+func (s *Server) parkedEvents(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	parks, err := s.Control.Parked(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	list := make([]client.Park, 0, len(parks))
+	for _, p := range parks {
+		list = append(list, client.Park{First: p.First, Last: p.Last, ID: p.ID, Type: p.Type, Reason: p.Reason, Seq: p.Seq, Since: p.Time, Actor: p.Actor})
+	}
+	return list, nil
+}
+
 func (s *Server) wantedVersion(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
 	list, err := s.Reader.Events(r.Context(), readmodel.EventFilter{Subject: events.VersionSubject(), Limit: 1})
 	if err != nil || len(list) == 0 {

@@ -130,6 +130,7 @@ func (s *Server) api() []route {
 			text("suite", "may be left out if there is only one suite"),
 		}},
 		{path: "wanted-version", summary: "The version that supervised collectors should run", answer: client.WantedVersion{}, json: s.wantedVersion},
+		{path: "parked-events", summary: "Which events no part takes into account, and why", answer: []client.Park{}, json: s.parkedEvents},
 		{path: "results", summary: "Everything that was measured of one artifact", answer: []readmodel.Result{}, json: s.results, effort: long, parameters: []parameter{
 			text("suite", "may be left out if only one suite has results of it"), text("tag", "the tag"),
 		}},
@@ -204,6 +205,8 @@ func (s *Server) api() []route {
 		{path: "collectors/{name}/remove", summary: "Take a collector out for good; its name is never used again", body: client.Reason{}, answer: control.Answer{}, json: s.removeCollector},
 		{path: "collectors/{name}/take-over", summary: "Have a collector serve its lane instead of the one that does", body: client.Reason{}, answer: control.Answer{}, json: s.takeLaneOver},
 		{path: "wanted-version", summary: "Say which version supervised collectors should run", body: events.VersionWanted{}, answer: control.Answer{}, json: s.wantVersion},
+		{path: "events/{seq}/park", summary: "Leave an event that this program does not understand out of everything, with all events of its append", body: client.Reason{}, answer: control.ParkAnswer{}, json: s.parkEvent},
+		{path: "events/{seq}/unpark", summary: "Take a parked event, and all that were parked with it, into everything again", body: client.Reason{}, answer: control.ParkAnswer{}, json: s.unparkEvent},
 		{path: "definitions", summary: "Publish definitions as the current ones of their suite, or of one of its branches", body: suite.Definitions{}, answer: client.DefinitionsAnswer{}, json: s.publish, accounts: true, parameters: []parameter{
 			text("branch", "the branch that they are for; left out: all that have none of their own"),
 			text("seal", "the signature of who publishes them, KEY:SIGNATURE; left out: none"),

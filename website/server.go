@@ -58,8 +58,8 @@ type Config struct {
 	JobLogs eventlog.JobLogs
 	// Blobs holds what jobs stored. If it is nil, nothing of that can be fetched.
 	Blobs blob.Store
-	// Ledger returns how far this process has read the log for its decisions, and whether it has caught up. It is nil if
-	// this process decides nothing.
+	// Ledger returns how far this process has read the log for its decisions, and whether it has read all that it understands
+	// of it. It is nil if this process decides nothing.
 	Ledger func() (at events.Seq, current bool)
 	// Checks are what else must be right before this process is ready. Each must answer as soon as its context ends.
 	Checks []func(context.Context) Check

@@ -3,6 +3,7 @@ package website
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
@@ -162,6 +163,28 @@ func (s *Server) wantVersion(w http.ResponseWriter, r *http.Request, _ *params) 
 		return nil, err
 	}
 	return s.Control.WantVersion(r.Context(), who, wanted)
+}
+
+func (s *Server) parkEvent(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	return toEvent(w, r, s.Control.Park)
+}
+
+func (s *Server) unparkEvent(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
+	return toEvent(w, r, s.Control.Unpark)
+}
+
+// toEvent carries out a command on the event that the path names.
+func toEvent(w http.ResponseWriter, r *http.Request, command func(context.Context, control.By, events.Seq, string) (control.ParkAnswer, error)) (any, error) {
+	var why client.Reason
+	who, err := commanded(w, r, &why)
+	if err != nil {
+		return nil, err
+	}
+	seq, err := strconv.ParseUint(r.PathValue("seq"), 10, 63)
+	if err != nil {
+		return nil, wrong(http.StatusBadRequest, "`tacho events tail` shows the numbers", "%q is not the number of an event", r.PathValue("seq"))
+	}
+	return command(r.Context(), who, events.Seq(seq), why.Reason)
 }
 
 func (s *Server) publish(w http.ResponseWriter, r *http.Request, p *params) (any, error) {

@@ -22,6 +22,8 @@ type Ledger interface {
 	Position() (at events.Seq, current bool)
 	// Wait returns nil once everything up to seq is in it and it has caught up, or else the error of ctx.
 	Wait(ctx context.Context, seq events.Seq) error
+	// Newer returns the event of an unknown type before which the ledger has stopped; nil while it goes on.
+	Newer() *events.NewerError
 }
 
 // books read from the ledger what decides who may write what: the standing and the key of each collector, and the state
@@ -193,9 +195,22 @@ func (b *books) place() (at events.Seq, current bool) {
 	return 0, false
 }
 
-// wait returns nil once the ledger holds everything up to seq and has caught up with the log, or else the error of ctx.
+// stopped returns the event before which the ledger stays; nil while it goes on. Then the books are of the time before that
+// event: what they say a collector does, it may end, because the log has the last word on its versions.
+func (b *books) stopped() *events.NewerError {
+	if from := b.from.Load(); from != nil {
+		return (*from).Newer()
+	}
+	return nil
+}
+
+// wait returns nil once the ledger holds everything up to seq and has caught up with the log, or else the error of ctx. If
+// the ledger stays at an event, the error is that one.
 func (b *books) wait(ctx context.Context, seq events.Seq) error {
 	if from := b.from.Load(); from != nil {
+		if newer := (*from).Newer(); newer != nil {
+			return newer
+		}
 		return (*from).Wait(ctx, seq)
 	}
 	<-ctx.Done()

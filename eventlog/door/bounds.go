@@ -289,8 +289,21 @@ func (g *Guard) Account(publicKey string) (string, error) {
 // At returns how far the guard has read the log.
 func (g *Guard) At() events.Seq { return g.books.position() }
 
-// Ready waits until the guard has read everything that was in the log at the start: until then the door is closed.
-func (g *Guard) Ready(ctx context.Context) error { return g.books.wait(ctx, 0) }
+// Ready waits until the guard has read everything that was in the log at the start: until then the door is closed. It is
+// open for what goes on while the ledger stays at an event that is not understood.
+func (g *Guard) Ready(ctx context.Context) error {
+	for {
+		soon, cancel := context.WithTimeout(ctx, lookEvery)
+		err := g.books.wait(soon, 0)
+		cancel()
+		if err == nil || errors.Is(err, events.ErrUnknownType) {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
 
 func (g *Guard) of(name events.CollectorName) *account {
 	g.mu.Lock()

@@ -237,7 +237,13 @@ func unmarshal(v Verb, data []byte, req *request) error {
 func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who *account, req request, m *nats.Msg) answer {
 	soon, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()
-	if d.Guard.books.wait(soon, 0) != nil {
+	stopped := d.Guard.books.stopped()
+	switch {
+	case stopped != nil:
+		if why := d.mayGoOn(soon, v, name, stopped); why != nil {
+			return answer{Refusal: why}
+		}
+	case d.Guard.books.wait(soon, 0) != nil:
 		return answer{Refusal: &refusal{Kind: again, Reason: ErrReading.Error(), Wait: time.Second}}
 	}
 	standing := d.Guard.books.standing(name)
@@ -279,6 +285,19 @@ func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who
 		return d.read(ctx, *standing.Registered, who, req, m)
 	}
 	return answer{}
+}
+
+// mayGoOn returns why a collector must wait while the ledger stays at an event; nil for what it may do: end what it does. It
+// begins nothing more. If the log says something new about it since, that may be that it was removed.
+func (d *Door) mayGoOn(ctx context.Context, v Verb, name events.CollectorName, stopped *events.NewerError) *refusal {
+	wait := &refusal{Kind: again, Reason: fmt.Sprintf("the core does not understand event %d and begins nothing: an operator must update it, or park the event", stopped.Seq), Wait: time.Second}
+	if v == verbNext {
+		return wait
+	}
+	if last, _, err := d.Log.Last(ctx, events.RegistrySubject(name)); err != nil || last.Seq > d.Guard.books.position() {
+		return wait
+	}
+	return nil
 }
 
 // catchUp bounds how long the door waits for its ledger to catch up.

@@ -29,6 +29,8 @@ type shelf struct {
 
 func (s *shelf) View(look func(*ledger.Ledger)) { look(s.Ledger) }
 
+func (s *shelf) Newer() *events.NewerError { return nil }
+
 func (s *shelf) Position() (events.Seq, bool) { return s.Seq, s.current }
 
 func (s *shelf) Wait(context.Context, events.Seq) error { return nil }

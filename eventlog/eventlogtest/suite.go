@@ -65,6 +65,7 @@ func RunIn(t *testing.T, bubble func(*testing.T, func(*testing.T)), open func(t 
 		{"tells beats before the probe that follows them", tellsInOrder},
 		{"keeps the output of jobs", keepsOutput},
 		{"keeps the two newest snapshots", keepsSnapshots},
+		{"obeys parks", obeysParks},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

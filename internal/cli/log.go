@@ -23,6 +23,9 @@ type eventsCmd struct {
 	Tail   eventsTailCmd   `cmd:"" help:"Show events in order: all, or the newest with -n; with -f also new ones as they come."`
 	Show   eventsShowCmd   `cmd:"" help:"Show one event in full."`
 	Export eventsExportCmd `cmd:"" help:"Write all events as JSON lines."`
+	Park   eventsParkCmd   `cmd:"" help:"Leave an event that this version does not understand out of everything."`
+	Unpark eventsUnparkCmd `cmd:"" help:"Take a parked event into everything again."`
+	Parked eventsParkedCmd `cmd:"" help:"List the parked events."`
 }
 
 type eventsTailCmd struct {

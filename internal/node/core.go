@@ -2,7 +2,7 @@ package node
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"net/url"
 	"strings"
@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	blobjs "github.com/tachobench/tacho/blob/jetstream"
-	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/eventlog/jetstream"
+	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/datadir"
 	"github.com/tachobench/tacho/internal/natsserver"
 	"github.com/tachobench/tacho/internal/pgserver"
@@ -39,6 +39,8 @@ type core struct {
 	postgres *pgserver.Keeper
 	// shell reads the log. Get it with ledger.
 	shell *shell.Shell
+	// unopened says that the registry of collectors could not be opened, because this program does not understand an event.
+	unopened bool
 	// guard knows which key opens which account, and what each collector may say.
 	guard *door.Guard
 }
@@ -149,12 +151,12 @@ func (k *core) close() {
 	}
 }
 
-// openRegistry makes the registry of collectors, which logs of earlier versions do not have. It is the first that a start may
-// write: the log must have been compared with the tables.
-func (h *Host) openRegistry(ctx context.Context, k *core) error {
-	by := control.By{Actor: "tacho", Source: "core", Root: "opening the registry"}
-	if err := control.OpenRegistry(ctx, k.log, by, h.Clock); err != nil {
-		return fmt.Errorf("open the registry of collectors: %w", err)
+// tryRegistry makes the registry of collectors, which logs of earlier versions do not have. It is the first that a start may
+// write: the log must have been compared with the tables. At an event of a newer version the parts try it again.
+func (h *Host) tryRegistry(ctx context.Context, k *core) error {
+	err := h.openRegistry(ctx, k)
+	if k.unopened = errors.Is(err, events.ErrUnknownType); !k.unopened {
+		return err
 	}
 	return nil
 }

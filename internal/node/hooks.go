@@ -23,7 +23,7 @@ func (p *parts) hooks() error {
 		one := hook.New(hook.Config{
 			Name: c.Name, URL: c.URL, Secret: secret, Filter: hook.Filter{On: c.On, Queue: c.Queue, Account: c.Account},
 			Place: place, Log: p.core.log, Ledger: p.shell, Failing: p.alarm(events.AlertHook, c.Name, hook.Action(place)),
-			Clock: p.Clock, Logger: p.Logger.With("part", "hook", "hook", c.Name), Metrics: metrics,
+			Newer: p.stays.of("hook " + c.Name), Clock: p.Clock, Logger: p.Logger.With("part", "hook", "hook", c.Name), Metrics: metrics,
 		})
 		p.run(one.Run)
 		p.Say("hook       %s: %s to %s", c.Name, strings.Join(c.On, ", "), config.RedactWebhook(c.URL))

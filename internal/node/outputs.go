@@ -19,8 +19,11 @@ const (
 	countEvery = 15 * time.Second
 )
 
-// upToDate waits until the ledger holds all that is in the log now.
+// upToDate waits until the ledger holds all that is in the log now. A ledger that stays at an event cannot tell what is needed.
 func (k *core) upToDate(ctx context.Context) error {
+	if newer := k.shell.Newer(); newer != nil {
+		return newer
+	}
 	head, err := k.log.Head(ctx)
 	if err != nil {
 		return err

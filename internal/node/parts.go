@@ -54,7 +54,9 @@ type parts struct {
 	usage *outputUsage
 	// room is how full things are.
 	room *roomWatch
-	// alerts returns the alerts that the watchdog of this process knows; nil without a watchdog.
+	// stays are the parts that stay at an event that this program does not understand.
+	stays *stays
+	// alerts returns the alerts that this process knows and that the tables may not show.
 	alerts func() []readmodel.Alert
 	// scrub reads the log in the background; nil in a process without a projector.
 	scrub *scrub
@@ -72,10 +74,10 @@ func newParts(ctx context.Context, h *Host, k *core, token string) *parts {
 	group, inner := errgroup.WithContext(ctx)
 	p := &parts{
 		Host: h, outer: ctx, core: k, token: token, registry: prometheus.NewRegistry(), group: group, ctx: inner,
-		shell: k.ledger(h.Clock, h.Logger), usage: &outputUsage{},
+		shell: k.ledger(h.Clock, h.Logger), usage: &outputUsage{}, stays: &stays{clock: h.Clock},
 	}
-	p.room = newRoomWatch(p)
-	p.checks = append(p.checks, p.room.check)
+	p.room, p.alerts = newRoomWatch(p), p.newer
+	p.checks = append(p.checks, p.room.check, p.understands)
 	return p
 }
 
@@ -97,6 +99,11 @@ func (p *parts) background() {
 	p.core.guard.Learn(p.shell)
 	p.shell.Tell(p.core.guard.Told)
 	p.run(p.shell.Run)
+	if p.core.unopened {
+		p.run(func(ctx context.Context) error {
+			return p.patiently(ctx, p.stays, "the registry of collectors", func(ctx context.Context) error { return p.openRegistry(ctx, p.core) })
+		})
+	}
 	p.run(p.tidy)
 	p.keepOutputs()
 	p.run(p.room.run)
@@ -206,14 +213,17 @@ func (p *parts) policy() scheduler.Policy {
 	}
 }
 
-// preview returns what the scheduler would make for a wish now.
+// preview returns what the scheduler would make for a wish now. If the ledger stays at an event that is not understood, that
+// is on the ledger before it.
 func (p *parts) preview(ctx context.Context, id events.RequestID, wish events.GraphWanted, proposed ...events.GraphProposed) (found graph.Preview, err error) {
 	head, err := p.core.log.Head(ctx)
 	if err != nil {
 		return found, err
 	}
-	if err := p.shell.Wait(ctx, head.Last); err != nil {
-		return found, err
+	if p.shell.Newer() == nil {
+		if err := p.shell.Wait(ctx, head.Last); err != nil {
+			return found, err
+		}
 	}
 	p.shell.View(func(l *ledger.Ledger) { found = scheduler.Preview(l, id, wish, p.policy(), proposed...) })
 	return found, nil
@@ -229,6 +239,7 @@ func (p *parts) projector() {
 	p.run(projector.New(projector.Config{
 		Log: p.core.log, URL: p.core.databaseURL, MaxInProgress: p.Config.Scheduler.MaxInProgress, Shared: p.Config.Database.URL != "",
 		Logger: p.Logger.With("part", "projector"), Metrics: projector.NewMetrics(p.registry), Full: p.room.databaseFull,
+		Newer: p.stays.of("the tables"),
 	}).Keep)
 	p.scrubs()
 }
@@ -279,7 +290,7 @@ func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName)
 	commands := p.control(suites)
 	website.Inform(commands, reader, p.core.log)
 	site := website.New(website.Config{
-		Reader: reader, Control: commands, Log: p.core.log, Hearing: p.hearing(), JobLogs: p.core.log, Token: p.token, Alerts: p.alerts, Ledger: p.shell.Position,
+		Reader: reader, Control: commands, Log: p.core.log, Hearing: p.hearing(), JobLogs: p.core.log, Token: p.token, Alerts: p.alerts, Ledger: p.position,
 		Verify: p.verify, Version: p.Version, Clock: p.Clock, Logger: p.Logger.With("part", "website"), Registry: p.registry,
 		Site: p.Config.GitHub.Site, Readers: p.Config.Readers, OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
 		AffinityWait: p.Config.Scheduler.AffinityWait.Std(), RoomWait: p.Config.Scheduler.RoomWait.Std(), Preview: p.preview, CannotRead: p.cannotRead,

@@ -28,7 +28,7 @@ func (p *parts) pollers() error {
 		conf := poller.Config{
 			Name: c.Name, Suite: c.Suite, Policy: policyOf(c), Interval: c.Interval.Std(), Artifacts: store,
 			Account: c.Account, Queue: c.Queue, Priority: c.Priority, Branch: c.Branch, Control: commands, Clock: p.Clock, Logger: logger, Metrics: metrics,
-			CannotRead: p.cannotRead,
+			CannotRead: p.cannotRead, May: func(ctx context.Context) error { return p.shell.Wait(ctx, 0) },
 		}
 		if c.Kind == config.Definitions {
 			conf.Definitions, err = definitionsOf(p.Config, c, client, logger)

@@ -70,7 +70,7 @@ func (h *Host) Serve(ctx context.Context, o ServeOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := h.openRegistry(ctx, k); err != nil {
+	if err := h.tryRegistry(ctx, k); err != nil {
 		return err
 	}
 	parts := newParts(ctx, h, k, h.Config.Token)

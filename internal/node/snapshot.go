@@ -81,6 +81,9 @@ func (h *Host) awaitLedger(ctx context.Context, k *core, s *shell.Shell, ended <
 			}
 			return err
 		case <-tick.C:
+			if newer := s.Newer(); newer != nil {
+				return fmt.Errorf("%w: a newer version of Tacho wrote it; %s", newer, newer.Next())
+			}
 			at, _ := s.Position()
 			h.Say("snapshot   %d of %d events", at, head.Last)
 		}

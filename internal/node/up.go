@@ -111,7 +111,7 @@ func (h *Host) Up(ctx context.Context, o UpOptions) error {
 	if err := h.checkTables(ctx, k); err != nil {
 		return err
 	}
-	if err := h.openRegistry(ctx, k); err != nil {
+	if err := h.tryRegistry(ctx, k); err != nil {
 		return err
 	}
 	l, err := listenWith(h.Config.Listen, pair)
@@ -210,22 +210,9 @@ func (u *Up) pollers() error {
 func (u *Up) begin(ctx context.Context, l net.Listener, names []events.SuiteName) error {
 	by := control.By{Actor: u.Actor, Source: "cli", Root: "tacho up"}
 	for _, d := range u.Suites {
-		answer, err := u.Control.PublishFrom(ctx, by, d, control.Origin{Standing: true, Seal: u.keys.suites.Definitions(d.Name, d.Digest())})
-		if err != nil {
+		if err := u.soon(ctx, "suite "+string(d.Name), func(ctx context.Context) error { return u.publish(ctx, by, d) }); err != nil {
 			return err
 		}
-		inForce, err := u.Control.Definitions(ctx, d.Name, "")
-		if err != nil {
-			return err
-		}
-		published := ""
-		switch now := inForce.Digest(); {
-		case now != d.Digest():
-			published = fmt.Sprintf(", and digest %.12s is in use: it was promoted, or comes from a repository", now)
-		case !answer.Existed:
-			published = ", published"
-		}
-		u.Say("suite      %s: %s, digest %.12s%s", d.Name, phrase.Count(len(d.Benchmarks), "benchmark"), d.Digest(), published)
 	}
 	reader, err := u.parts.reader()
 	if err != nil {
@@ -241,10 +228,43 @@ func (u *Up) begin(ctx context.Context, l net.Listener, names []events.SuiteName
 	}
 	u.Say("website    %s", u.Here.URL)
 	for _, lane := range HostLanes(u.Suites, u.options.Collectors) {
-		if err := u.startCollector(ctx, by, lane); err != nil {
+		what := fmt.Sprintf("the collector of lane %s", lane)
+		if err := u.soon(ctx, what, func(ctx context.Context) error { return u.startCollector(ctx, by, lane) }); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// soon does what a start does on the log. If this program does not understand an event that it needs, it does so later,
+// beside everything else.
+func (u *Up) soon(ctx context.Context, what string, f func(context.Context) error) error {
+	err := f(ctx)
+	if !errors.Is(err, events.ErrUnknownType) {
+		return err
+	}
+	u.children.Go(func() error { return u.patiently(ctx, u.parts.stays, what, f) })
+	return nil
+}
+
+// publish publishes definitions that the configuration names.
+func (u *Up) publish(ctx context.Context, by control.By, d suite.Definitions) error {
+	answer, err := u.Control.PublishFrom(ctx, by, d, control.Origin{Standing: true, Seal: u.keys.suites.Definitions(d.Name, d.Digest())})
+	if err != nil {
+		return err
+	}
+	inForce, err := u.Control.Definitions(ctx, d.Name, "")
+	if err != nil {
+		return err
+	}
+	published := ""
+	switch now := inForce.Digest(); {
+	case now != d.Digest():
+		published = fmt.Sprintf(", and digest %.12s is in use: it was promoted, or comes from a repository", now)
+	case !answer.Existed:
+		published = ", published"
+	}
+	u.Say("suite      %s: %s, digest %.12s%s", d.Name, phrase.Count(len(d.Benchmarks), "benchmark"), d.Digest(), published)
 	return nil
 }
 

@@ -24,7 +24,7 @@ func (p *parts) watchdog(link string) {
 			OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(), StalledAfter: c.StalledAfter.Std(),
 			LagEvents: uint64(c.LagEvents), LagFor: c.LagFor.Std(),
 		},
-		Clock: p.Clock, Logger: p.Logger.With("part", "watchdog"),
+		Others: p.newer, Newer: p.stays.of("the webhook of alerts"), Clock: p.Clock, Logger: p.Logger.With("part", "watchdog"),
 	}
 	tables := &watchdog.LateTables{URL: p.core.databaseURL}
 	if tables.URL != "" {

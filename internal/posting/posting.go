@@ -57,10 +57,14 @@ type Config struct {
 	// Place is the file that holds how far the receiver was told.
 	Place string
 	Log   eventlog.Follower
-	// Take returns what to post for an event; false for nothing. If it fails, the line reads the event again.
+	// Take returns what to post for an event that is not parked; false for nothing. If it fails, the line reads the event
+	// again.
 	Take func(context.Context, events.Stored) (Post, bool, error)
 	// Note takes the outcome of each post; nil is a success.
 	Note func(context.Context, Post, error)
+	// Newer is told of an event of a type that this program does not know, before which the line waits, and with nil that
+	// it goes on. It may be nil.
+	Newer func(*events.NewerError)
 	// Timeout bounds one post; 0 means Timeout. Pauses after failed posts grow from FirstPause, or from that constant
 	// if it is 0, up to MaxPause.
 	Timeout, FirstPause, MaxPause time.Duration
@@ -76,6 +80,8 @@ type Line struct {
 	// logged carries the posts of the log in order. A post without body only says how far the log was read.
 	logged chan Post
 	urgent <-chan Post
+	// waits says that the line waits before an event that is not understood. Only the goroutine that reads uses it.
+	waits bool
 }
 
 // New returns a line. What comes from urgent, which may be nil, is posted as soon as possible.
@@ -86,11 +92,14 @@ func New(c Config, urgent <-chan Post) *Line {
 	if c.FirstPause == 0 {
 		c.FirstPause = FirstPause
 	}
+	if c.Newer == nil {
+		c.Newer = func(*events.NewerError) {}
+	}
 	return &Line{Config: c, client: &http.Client{CheckRedirect: sameReceiver}, logged: make(chan Post), urgent: urgent}
 }
 
-// Run posts until ctx ends. It returns an error only when it cannot continue: the place cannot be read, the log has a
-// gap, or holds a type of event that this program does not know.
+// Run posts until ctx ends. It returns an error only when it cannot continue: the place cannot be read, or the log has a
+// gap. Before an event that Take does not understand it waits until that is parked.
 func (l *Line) Run(ctx context.Context) error {
 	g, running := errgroup.WithContext(ctx)
 	g.Go(func() error { return l.read(running) })
@@ -104,7 +113,7 @@ func (l *Line) Run(ctx context.Context) error {
 // fatal reports whether an error of reading the log is not worth retrying.
 func fatal(err error) bool {
 	var gap *eventlog.GapError
-	return errors.As(err, &gap) || errors.Is(err, events.ErrUnknownType)
+	return errors.As(err, &gap)
 }
 
 // read passes on the posts of the log behind the saved place.
@@ -151,6 +160,10 @@ func (l *Line) begin(ctx context.Context) error {
 }
 
 func (l *Line) readAfter(ctx context.Context, after *events.Seq) error {
+	parks, err := l.Log.Parks(ctx)
+	if err != nil {
+		return err
+	}
 	cursor, err := l.Log.Follow(ctx, *after)
 	if err != nil {
 		return err
@@ -162,7 +175,17 @@ func (l *Line) readAfter(ctx context.Context, after *events.Seq) error {
 			return err
 		}
 		for _, m := range stored {
-			p, ok, err := l.Take(ctx, m)
+			if m.Subject == events.ParkSubject() && m.Seq > parks.At {
+				if parks, err = l.Log.Parks(ctx); err != nil {
+					return err
+				}
+			}
+			var p Post
+			var ok bool
+			if _, parked := parks.Of(m.Seq); !parked {
+				p, ok, err = l.Take(ctx, m)
+			}
+			l.tellNewer(err)
 			if err != nil {
 				return err
 			}
@@ -178,6 +201,19 @@ func (l *Line) readAfter(ctx context.Context, after *events.Seq) error {
 			}
 			*after = m.Seq
 		}
+	}
+}
+
+// tellNewer tells whether the line waits before an event that is not understood.
+func (l *Line) tellNewer(err error) {
+	var newer *events.NewerError
+	switch found := errors.As(err, &newer); {
+	case found:
+		l.waits = true
+		l.Newer(newer)
+	case l.waits && err == nil:
+		l.waits = false
+		l.Newer(nil)
 	}
 }
 

@@ -353,6 +353,11 @@ func (c *Client) WantedVersion(ctx context.Context) (WantedVersion, error) {
 	return get[WantedVersion](ctx, c, "wanted-version", nil)
 }
 
+// ParkedEvents returns the parks that stand.
+func (c *Client) ParkedEvents(ctx context.Context) ([]Park, error) {
+	return get[[]Park](ctx, c, "parked-events", nil)
+}
+
 // Events returns a page of the log.
 func (c *Client) Events(ctx context.Context, q EventQuery) ([]readmodel.Event, error) {
 	return get[[]readmodel.Event](ctx, c, "events", q.values())

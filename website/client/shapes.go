@@ -337,6 +337,20 @@ type Queue struct {
 	Requests []readmodel.Request `json:"requests"`
 }
 
+// Park is a park of events that stands: no part takes the events from First to Last into account.
+type Park struct {
+	First events.Seq `json:"first"`
+	Last  events.Seq `json:"last"`
+	// ID and Type are those of the event that was not understood when it was parked.
+	ID     string `json:"id"`
+	Type   string `json:"type"`
+	Reason string `json:"reason"`
+	// Seq is the event that parked them, by Actor.
+	Seq   events.Seq   `json:"seq"`
+	Since time.Time    `json:"since"`
+	Actor events.Actor `json:"actor"`
+}
+
 // Reason is the body of commands that may say why.
 type Reason struct {
 	Reason string `json:"reason,omitempty"`

@@ -115,6 +115,16 @@ func (c *Client) WantVersion(ctx context.Context, wanted events.VersionWanted) (
 	return post[control.Answer](ctx, c, "wanted-version", wanted)
 }
 
+// ParkEvent leaves an event out of everything that is made from the log, with all events of its append.
+func (c *Client) ParkEvent(ctx context.Context, seq events.Seq, reason string) (control.ParkAnswer, error) {
+	return post[control.ParkAnswer](ctx, c, fmt.Sprintf("events/%d/park", seq), Reason{reason})
+}
+
+// UnparkEvent ends the park of an event and of all that were parked with it.
+func (c *Client) UnparkEvent(ctx context.Context, seq events.Seq, reason string) (control.ParkAnswer, error) {
+	return post[control.ParkAnswer](ctx, c, fmt.Sprintf("events/%d/unpark", seq), Reason{reason})
+}
+
 // Publication says whom definitions are published for.
 type Publication struct {
 	// Branch is the branch that uses them; empty for all that have none of their own.
