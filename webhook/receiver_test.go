@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -229,6 +230,21 @@ func TestWithoutTheLogNothingIsAccepted(t *testing.T) {
 	req.Body = io.NopCloser(&broken{})
 	if answer, _ := serve(newReceiver(t, away{}), req); answer.StatusCode != http.StatusBadRequest {
 		t.Errorf("a body that breaks off: %d", answer.StatusCode)
+	}
+}
+
+// crowded is a log without room.
+type crowded struct{ eventlog.Log }
+
+// Append implements eventlog.Log.
+func (crowded) Append(context.Context, ...eventlog.Append) (events.Seq, error) {
+	return 0, fmt.Errorf("append: %w", &eventlog.FullError{Why: "its disk is full", Next: "free some"})
+}
+
+func TestAFullLogIsSaidToGitHub(t *testing.T) {
+	answer, a := serve(newReceiver(t, crowded{}), post("/", "x", []byte(`{}`)))
+	if answer.StatusCode != http.StatusInsufficientStorage || !strings.Contains(a.Error, "its disk is full: make room (free some), then deliver it again") {
+		t.Errorf("%d %+v", answer.StatusCode, a)
 	}
 }
 

@@ -73,6 +73,7 @@ func operation(rt route, answered *schemas) object {
 	responses := object{"200": object{"description": "The answer", "content": content}, "default": no}
 	if rt.writes() {
 		o["security"] = []object{{"token": []string{}}}
+		responses["507"] = object{"description": "The log has no room for it: make some, then ask again", "content": no["content"]}
 	}
 	if rt.effort != unbounded {
 		busy := object{"schema": object{"type": "integer"}, "description": "How many seconds to wait before trying again"}

@@ -11,8 +11,7 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// doctorFarm says what on the running farm has a limit; nothing if no Tacho is found. A farm without accounts and machines
-// has nothing to say.
+// doctorFarm says how full the running farm is and what on it has a limit; nothing if no Tacho is found.
 func (p *Program) doctorFarm(ctx context.Context) []node.Finding {
 	if _, runs := datadir.Dir(p.config.Data).Find(); !runs && p.config.Server == "" {
 		return nil
@@ -21,11 +20,15 @@ func (p *Program) doctorFarm(ctx context.Context) []node.Finding {
 	if err != nil {
 		return []node.Finding{{What: "server", Verdict: "note", Detail: err.Error()}}
 	}
-	shares, err := cl.Shares(ctx)
+	status, err := cl.Status(ctx)
 	if err != nil {
 		return []node.Finding{{What: "server", Verdict: "note", Detail: fmt.Sprintf("does not answer: %v", err), Next: "check server (--server, TACHO_SERVER), and that it runs"}}
 	}
-	var out []node.Finding
+	out := roomFindings(status.Room)
+	shares, err := cl.Shares(ctx)
+	if err != nil {
+		return append(out, node.Finding{What: "server", Verdict: "note", Detail: err.Error()})
+	}
 	for _, tier := range []struct {
 		name  string
 		floor int

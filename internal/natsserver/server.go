@@ -16,6 +16,7 @@
 package natsserver
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -54,6 +55,8 @@ type Config struct {
 	// Unsynced leaves syncing to the operating system: a power failure can lose an acknowledged event.
 	// For tests only.
 	Unsynced bool
+	// MaxStore bounds what all streams together take on disk; 0 means that they are bounded by their own limits alone.
+	MaxStore int64
 	// Cluster makes the server a member of a cluster. With nil it stands alone.
 	Cluster *Membership
 	// Log receives the server's own messages; nil discards them.
@@ -139,8 +142,8 @@ func options(cfg Config) (*server.Options, error) {
 	opts := &server.Options{
 		ServerName: "tacho", NoSigs: true, NoLog: true, DontListen: cfg.Listen == "",
 		JetStream: true, StoreDir: cfg.Dir, MaxPayload: MaxPayload,
-		// The stream has its own limit in bytes. A second limit here would only refuse its creation.
-		JetStreamMaxStore: 1 << 50, JetStreamMaxMemory: 1 << 30,
+		// The stream has its own limit in bytes. A second limit here would only refuse its creation, or a higher limit.
+		JetStreamMaxStore: cmp.Or(cfg.MaxStore, 1<<50), JetStreamMaxMemory: 1 << 30,
 		SyncAlways:      !cfg.Unsynced,
 		JetStreamLimits: server.JSLimitOpts{DefaultMaxConsumers: -1},
 		PingInterval:    PingEvery, MaxPingsOut: pingsOut,
