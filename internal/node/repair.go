@@ -263,9 +263,11 @@ func (h *Host) CheckLog(ctx context.Context) (report LogReport, err error) {
 
 // RepairLog puts a whole log in the place of a damaged one, and leaves the old files aside. It changes nothing if the log is
 // whole.
-func (h *Host) RepairLog(ctx context.Context) (report LogReport, err error) {
+func (h *Host) RepairLog(ctx context.Context) (LogReport, error) { return h.repair(ctx, nil) }
+
+func (h *Host) repair(ctx context.Context, step func(string) error) (report LogReport, err error) {
 	err = h.withArchive(ctx, func(a *projector.Archive) error {
-		b := build{Host: h}
+		b := build{Host: h, step: step}
 		if ended, err := b.resume(); err != nil || ended != nil {
 			if ended != nil {
 				report = *ended
