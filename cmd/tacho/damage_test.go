@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/cli"
 	"github.com/tachobench/tacho/readmodel"
 )
@@ -28,7 +29,7 @@ func TestADamagedLogIsRepairedAndGoesOn(t *testing.T) {
 	if out := s.must("log", "check"); !strings.Contains(out, "Nothing is wrong.") {
 		t.Errorf("a check of a running Tacho says:\n%s", out)
 	}
-	s.stop()
+	s.interrupt()
 	block := s.data("log", "jetstream", "$G", "streams", "EVENTS", "msgs", "1.blk")
 	text, err := os.ReadFile(block)
 	if err != nil {
@@ -63,7 +64,7 @@ func TestADamagedLogIsRepairedAndGoesOn(t *testing.T) {
 	s.wantBegins(before)
 	s.must("request", "try", "--key", "pr-3")
 	s.must("replay", "--verify")
-	s.stop()
+	s.interrupt()
 
 	other := newSite(t)
 	other.must("restore", backup)
@@ -80,7 +81,7 @@ func (s *site) chain() (links []string) {
 	s.t.Helper()
 	c, _ := s.client()
 	for at := 1; ; at++ {
-		e, err := c.Event(s.t.Context(), seqOf(at))
+		e, err := c.Event(s.t.Context(), events.Seq(at))
 		if err != nil {
 			return links
 		}
@@ -98,7 +99,7 @@ func (s *site) wantBegins(links []string) {
 			return false
 		}
 		var err error
-		e, err = c.Event(s.t.Context(), seqOf(len(links)))
+		e, err = c.Event(s.t.Context(), events.Seq(len(links)))
 		return err == nil
 	})
 	if want := links[len(links)-1]; string(e.Chain) != want {

@@ -38,7 +38,12 @@ type install struct {
 // newInstall makes a log of so many events. The tables have all but those in late.
 func newInstall(t *testing.T, count, late int) *install {
 	t.Helper()
-	i := &install{t: t, Host: newHost(t, pgtest.New(t, "migrated", readmodel.Migrate))}
+	return newInstallOn(t, newHost(t, pgtest.New(t, "migrated", readmodel.Migrate)), count, late)
+}
+
+func newInstallOn(t *testing.T, h *Host, count, late int) *install {
+	t.Helper()
+	i := &install{t: t, Host: h}
 	i.grow(count)
 	i.project()
 	i.grow(late)
