@@ -11,6 +11,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // archivePage is how many events or links of the archive are read at once.
@@ -35,7 +36,16 @@ type Archived struct {
 
 // OpenArchive opens the archive of a migrated database, as it is now.
 func OpenArchive(ctx context.Context, url string) (_ *Archive, err error) {
-	conn, err := connect(ctx, url, "public")
+	public, err := connect(ctx, url, "public")
+	if err != nil {
+		return nil, err
+	}
+	schema, err := readmodel.Live(ctx, public)
+	if err = errors.Join(err, public.Close(ctx)); err != nil {
+		return nil, err
+	}
+	// A replay drops these tables. Then the archive must be opened again.
+	conn, err := connect(ctx, url, schema)
 	if err != nil {
 		return nil, err
 	}

@@ -175,7 +175,7 @@ func (r *BackupReader) event(l backupLine) (events.Stored, error) {
 	}
 	s.StoredAt = l.StoredAt.UTC()
 	var err error
-	if s.Data, err = base64.StdEncoding.DecodeString(l.Data); err != nil {
+	if s.Data, err = base64.StdEncoding.Strict().DecodeString(l.Data); err != nil {
 		return s, r.fault("the data of the event cannot be read")
 	}
 	link := Chain(r.end.Chain, s)

@@ -188,7 +188,7 @@ func (c *restoreCmd) Run(ctx context.Context, p *Program) error {
 	if c.JSON {
 		return p.json(b)
 	}
-	fmt.Fprintf(p.Stdout, "restored %s into %s\nlog %s\nchain %s\nStart `tacho up`, which makes the tables.\n", phrase.Count(int(b.Events), "event"), b.Dir, b.Identity, b.Chain)
+	fmt.Fprintf(p.Stdout, "restored %s into %s\nlog %s\nStart `tacho up`, which makes the tables.\n", phrase.Count(int(b.Events), "event"), b.Dir, b.Identity)
 	return nil
 }
 

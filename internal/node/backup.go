@@ -25,11 +25,11 @@ const keptDir = "data"
 // kept are the files of a data directory that a backup takes along; a directory with all of its files.
 var kept = []string{"token", datadir.PortFile, "credentials"}
 
-// Backup describes a backup, or what a restore made of one.
+// Backup describes a backup, or what a restore made of one; a restore does not say the chain.
 type Backup struct {
 	Identity string     `json:"identity"`
 	Events   events.Seq `json:"events"`
-	Chain    string     `json:"chain"`
+	Chain    string     `json:"chain,omitempty"`
 	// Dir is where the backup is, or the data directory that was restored.
 	Dir string `json:"dir"`
 	// Files are the files of the data directory in it.
@@ -192,12 +192,17 @@ func (h *Host) restore(ctx context.Context, dir string, step func(string) error)
 	if err != nil {
 		return b, err
 	}
-	if report == nil {
-		if report, err = work.fromBackup(ctx, from); err != nil {
+	there, err := logfiles.In(h.data().Path("log")).Exists()
+	if err != nil {
+		return b, err
+	}
+	if report == nil && !there {
+		if err := work.fromBackup(ctx, from); err != nil {
 			return b, err
 		}
 	}
-	b = Backup{Identity: report.Identity, Events: report.Last, Chain: report.Chain, Dir: string(h.data())}
+	last := lastSeen(h.data())
+	b = Backup{Identity: last.Identity, Events: last.Last, Dir: string(h.data())}
 	if err := work.before("files"); err != nil {
 		return b, err
 	}
@@ -229,18 +234,17 @@ func (b build) unused() error {
 }
 
 // fromBackup makes the log of a backup.
-func (b build) fromBackup(ctx context.Context, from io.Reader) (*LogReport, error) {
+func (b build) fromBackup(ctx context.Context, from io.Reader) error {
 	r, err := projector.ReadBackup(from)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	end, err := b.make(ctx, r.Identity(), func(add func(logfiles.Record) error) (tip, error) {
 		end, err := r.Each(func(s events.Stored) error { return errors.Join(ctx.Err(), add(logfiles.RecordOf(s))) })
 		return tip{Last: end.Last, Chain: end.Chain, ID: end.ID}, err
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	report := &LogReport{Identity: r.Identity(), Last: end.Last, Chain: end.Chain.String()}
-	return report, b.place(end, report)
+	return b.place(end, &LogReport{Identity: r.Identity(), Last: end.Last, Chain: end.Chain.String()})
 }

@@ -212,6 +212,10 @@ func (b build) resume() (*LogReport, error) {
 	if err := keepSeen(b.data(), seen{Identity: v.Report.Identity, Last: v.Report.Last, ID: v.ID, At: b.Clock().UTC()}); err != nil {
 		return nil, err
 	}
+	// What the scrub found was in the old log.
+	if err := os.Remove(b.data().Path(scrubFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	if err := b.before("tidy"); err != nil {
 		return nil, err
 	}

@@ -59,6 +59,8 @@ type merging struct {
 	id string
 	// diverged is the first event that the files have whole and otherwise than the archive.
 	diverged events.Seq
+	// elsewhere is an event behind the archive that is not the one that was seen; 0 if there is none.
+	elsewhere events.Seq
 	matched  bool
 	// highest is the last event in the files.
 	highest events.Seq
@@ -68,6 +70,9 @@ var errStopped = errors.New("stopped")
 
 func (m *merging) run(ctx context.Context) error {
 	m.report.Identity, m.report.Archive = m.archive.Identity, m.archive.Last
+	if err := m.compareSeen(ctx); err != nil {
+		return err
+	}
 	var found logfiles.Found
 	var scanErr error
 	next, stop := iter.Pull(func(yield func(logfiles.Record) bool) {
@@ -126,6 +131,18 @@ func (m *merging) run(ctx context.Context) error {
 	return nil
 }
 
+// compareSeen finds out whether the files have what was seen last. If not, nothing that they have behind the archive is taken.
+func (m *merging) compareSeen(ctx context.Context) error {
+	if m.before.Last <= m.archive.Last {
+		return nil // the archive tells more
+	}
+	found, err := m.store.Look(ctx, logfiles.FullBytes, m.before.Last)
+	if err == nil && found.Identity == m.before.Identity && found.ID != "" && found.ID != m.before.ID {
+		m.elsewhere = m.before.Last
+	}
+	return err
+}
+
 // one takes one event that the archive has.
 func (m *merging) one(have *logfiles.Record, kept projector.Archived) error {
 	if have != nil {
@@ -160,7 +177,7 @@ func (m *merging) continues() bool {
 	if m.archive.Identity == "" {
 		m.report.Identity = identity
 	}
-	return same && m.diverged == 0 && (m.matched || m.archive.Last == 0)
+	return same && m.diverged == 0 && m.elsewhere == 0 && (m.matched || m.archive.Last == 0)
 }
 
 // conclude says what is wrong and what is lost.
@@ -171,6 +188,9 @@ func (m *merging) conclude(found logfiles.Found) {
 		m.damage(logfiles.Damage{First: 1, File: string(m.store), What: "the files are of another log, " + identity})
 	} else if m.diverged != 0 {
 		m.damage(logfiles.Damage{First: m.diverged, File: string(m.store), What: "the files have another event than the archive, whose hash is right"})
+	}
+	if m.elsewhere != 0 {
+		m.damage(logfiles.Damage{First: m.archive.Last + 1, File: string(m.store), What: fmt.Sprintf("the files have another event %d than was seen, so nothing behind the archive is taken", m.elsewhere)})
 	}
 	if m.highest = max(m.highest, found.Last); found.Last < m.archive.Last && len(found.Damage) == 0 {
 		d := logfiles.Damage{First: found.Last + 1, Last: m.archive.Last, File: string(m.store), What: "the files end before it"}
@@ -183,7 +203,7 @@ func (m *merging) conclude(found logfiles.Found) {
 	if m.before.Identity == m.report.Identity {
 		known = m.before.Last
 	}
-	if found.Identity == m.report.Identity && m.diverged == 0 {
+	if found.Identity == m.report.Identity && m.diverged == 0 && m.elsewhere == 0 {
 		known = max(known, m.highest)
 	}
 	if known > m.report.Last {
@@ -263,9 +283,11 @@ func (h *Host) CheckLog(ctx context.Context) (report LogReport, err error) {
 
 // RepairLog puts a whole log in the place of a damaged one, and leaves the old files aside. It changes nothing if the log is
 // whole.
-func (h *Host) RepairLog(ctx context.Context) (report LogReport, err error) {
+func (h *Host) RepairLog(ctx context.Context) (LogReport, error) { return h.repair(ctx, nil) }
+
+func (h *Host) repair(ctx context.Context, step func(string) error) (report LogReport, err error) {
 	err = h.withArchive(ctx, func(a *projector.Archive) error {
-		b := build{Host: h}
+		b := build{Host: h, step: step}
 		if ended, err := b.resume(); err != nil || ended != nil {
 			if ended != nil {
 				report = *ended

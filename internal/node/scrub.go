@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -42,6 +43,8 @@ type scrubPlace struct {
 	Passed time.Time `json:"passed"`
 	// Found is the first thing that this pass, or else the one before it, found.
 	Found *logfiles.Damage `json:"found,omitempty"`
+	// InArchive says that the log is right and the archive is not.
+	InArchive bool `json:"in_archive,omitempty"`
 }
 
 // scrub reads the whole log again and again, slowly, and compares it with the archive: most of a log is read by nobody for years.
@@ -95,7 +98,7 @@ func (s *scrub) now() scrubPlace {
 func (s *scrub) check(context.Context) website.Check {
 	at := s.now()
 	if at.Found != nil {
-		return website.Check{Name: "damage", Detail: "the log is damaged: " + at.Found.Error() + "; stop Tacho and run `tacho log repair`"}
+		return website.Check{Name: "damage", Detail: "the log or its archive is damaged: " + at.Found.Error() + ". " + at.next()}
 	}
 	return website.Check{Name: "damage", OK: true, Detail: fmt.Sprintf("no damage found up to event %d", at.At)}
 }
@@ -167,7 +170,7 @@ func (s *scrub) pass(ctx context.Context) error {
 		Found: func(f projector.Finding) {
 			if found == nil {
 				found = new(s.Host.place(ctx, f))
-				s.tell(ctx, found)
+				s.tell(ctx, found, f.InArchive)
 			}
 		},
 		Read: func(ctx context.Context, at events.Seq, bytes int) error {
@@ -183,18 +186,21 @@ func (s *scrub) pass(ctx context.Context) error {
 			return s.pace.WaitN(ctx, min(bytes, s.pace.Burst()))
 		},
 	}.Run(ctx, from, a.Last)
+	if row := new(projector.ArchiveError); errors.As(err, &row) && found == nil {
+		s.tell(ctx, &logfiles.Damage{First: row.Seq, Last: row.Seq, What: "in the archive in the database: " + row.What}, true)
+	}
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	s.place.At, s.place.Passed = 0, s.Clock().UTC()
 	// A pass that began in the middle has not seen all.
-	cleared := found == nil && from == 0 && s.place.Found != nil
-	if cleared {
+	whole := found == nil && from == 0
+	if whole {
 		s.place.Found = nil
 	}
 	s.mu.Unlock()
-	if cleared || found == nil && from == 0 {
+	if whole {
 		by := control.By{Actor: "tacho", Source: "scrub", Root: "scrub"}
 		if _, err := s.control(nil).ClearAlert(ctx, by, events.NewAlertKey(events.AlertDamaged, ""), "the whole log was read again, and nothing is wrong"); err != nil {
 			return err
@@ -212,20 +218,27 @@ func (s *scrub) keep() error {
 }
 
 // tell says what was found, on /readyz and as an alert.
-func (s *scrub) tell(ctx context.Context, d *logfiles.Damage) {
+func (s *scrub) tell(ctx context.Context, d *logfiles.Damage, inArchive bool) {
 	s.mu.Lock()
-	s.place.Found = d
+	s.place.Found, s.place.InArchive = d, inArchive
+	next := s.place.next()
 	s.mu.Unlock()
 	s.Logger.Error("the log is damaged", "what", d.Error())
 	by := control.By{Actor: "tacho", Source: "scrub", Root: "scrub"}
 	_, err := s.control(nil).RaiseAlert(ctx, by, events.AlertRaised{
-		Kind:    events.AlertDamaged,
-		Message: "The log is damaged: " + d.Error() + ". Work goes on, and the archive in the database has what it had; the next start will refuse the log.",
-		Action:  "When it suits, stop `tacho up`, run `tacho log repair`, and start again; docs/repair.md tells more, also for a cluster.",
+		Kind: events.AlertDamaged, Message: "The log or its archive is damaged: " + d.Error() + ". Work goes on.", Action: next,
 	})
 	if err != nil {
 		s.Logger.Error("the alert about the damaged log could not be stored", "error", err)
 	}
+}
+
+// next says what to do.
+func (p scrubPlace) next() string {
+	if p.InArchive {
+		return "The log itself is right: make the tables anew with `tacho replay`; docs/repair.md tells more."
+	}
+	return "The next start will refuse the log. When it suits, stop `tacho up`, run `tacho log repair`, and start again; docs/repair.md tells more, also for a cluster."
 }
 
 // checkLog is `tacho log check` of a running Tacho.
