@@ -31,6 +31,8 @@ type Pools struct {
 const (
 	// queryCanceled is the code of Postgres for a query that took too long or was cancelled by its client.
 	queryCanceled = "57014"
+	// lockedOut is the code of Postgres for a wait for a lock that took too long.
+	lockedOut = "55P03"
 	// longConnections is how many connections long reads have unless Pools says otherwise.
 	longConnections = 4
 	// longTimeout is how long one query of a long read may take. Without this bound four queries that search a huge
@@ -64,6 +66,14 @@ func open(ctx context.Context, url string, s Schema, p Pools) (*Reader, error) {
 	// Most queries have filters that are usually empty. A generic plan reads all rows. A plan for the
 	// actual values uses an index, and Postgres makes it in less than a millisecond.
 	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
+	config.ConnConfig.RuntimeParams["lock_timeout"] = strconv.FormatInt(lockWithin.Milliseconds(), 10)
+	line := NewLine(config.ConnConfig, quickPatience*pulseEvery)
+	opened := false
+	defer func() {
+		if !opened {
+			line.Close()
+		}
+	}()
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { return prepare(ctx, conn, s) }
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
@@ -86,7 +96,8 @@ func open(ctx context.Context, url string, s Schema, p Pools) (*Reader, error) {
 		return nil, unreachable(err)
 	}
 	listening, stop := context.WithCancel(context.WithoutCancel(ctx))
-	r := &Reader{pool: pool, long: long, news: &news{moved: make(chan struct{})}, needs: &knownNeeds{of: map[needsKey][]graph.Between{}}, stop: stop, listen: &sync.WaitGroup{}}
+	opened = true
+	r := &Reader{line: line, pool: pool, long: long, news: &news{moved: make(chan struct{})}, needs: &knownNeeds{of: map[needsKey][]graph.Between{}}, stop: stop, listen: &sync.WaitGroup{}}
 	r.listen.Go(func() { r.follow(listening) })
 	return r, nil
 }
@@ -103,11 +114,17 @@ func (r *Reader) Long() *Reader {
 // Connections returns how many reads can be under way at once.
 func (r *Reader) Connections() int { return int(r.pool.Config().MaxConns) }
 
-// tooLong wraps err in ErrTooLong if the time-out ended the query.
+// ErrLocked is returned by a Reader if somebody has locked a table.
+var ErrLocked = errors.New("a table is locked")
+
+// tooLong wraps err in ErrTooLong or ErrLocked if one of their time-outs ended the query.
 func tooLong(err error) error {
 	var said *pgconn.PgError
 	if errors.As(err, &said) && said.Code == queryCanceled {
 		return fmt.Errorf("%w (%w)", ErrTooLong, err)
+	}
+	if said != nil && said.Code == lockedOut {
+		return fmt.Errorf("%w (%w)", ErrLocked, err)
 	}
 	return err
 }

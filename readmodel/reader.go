@@ -25,6 +25,7 @@ var ErrNotFound = errors.New("not found")
 type Reader struct {
 	// pool is for the reads of this Reader, long for those of the Reader that Long returns.
 	pool, long *pgxpool.Pool
+	line       *Line
 	// news is how far the tables are; a Reader and its Long share it.
 	news *news
 	// needs are shared by both too.
@@ -74,7 +75,11 @@ func (r *Reader) Close() {
 	r.listen.Wait()
 	r.pool.Close()
 	r.long.Close()
+	r.line.Close()
 }
+
+// Away returns since when the database does not answer; nil while it does.
+func (r *Reader) Away() *AwayError { return r.line.Away() }
 
 // Cursor returns how far the tables are.
 func (r *Reader) Cursor(ctx context.Context) (Cursor, error) {

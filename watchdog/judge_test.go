@@ -326,7 +326,7 @@ func TestNobodyIsSilentBeforeItWasListened(t *testing.T) {
 	w.pass(time.Minute)
 	w.expect("after a minute", "offline-eider", "stalled")
 	w.view.log.silent = w.now
-	w.expect("the log is away", "lag?", "offline?", "stalled?")
+	w.expect("the log is away", "database?", "lag?", "offline?", "stalled?")
 }
 
 func TestJobsThatNobodyCanRunAreSaid(t *testing.T) {
@@ -470,7 +470,7 @@ func TestAQuarantinedRequestIsSaidForADay(t *testing.T) {
 	w.expect("failed without a quarantine")
 }
 
-func TestLagIsSaid(t *testing.T) {
+func TestTablesThatAreLateOrAwayAreSaid(t *testing.T) {
 	type look struct {
 		after    time.Duration
 		head, at events.Seq
@@ -482,15 +482,15 @@ func TestLagIsSaid(t *testing.T) {
 		want  []string
 		words string
 	}{
-		"never asked":                {nil, []string{"lag?"}, ""},
+		"never asked":                {nil, []string{"database?", "lag?"}, ""},
 		"up to date":                 {[]look{{0, 50, 50, nil}, {time.Hour, 50, 50, nil}}, nil, ""},
 		"a little behind":            {[]look{{0, 60, 50, nil}, {29 * time.Second, 61, 50, nil}}, []string{"lag?"}, ""},
 		"stands still":               {[]look{{0, 60, 50, nil}, {30 * time.Second, 61, 50, nil}}, []string{"lag"}, "been at event 50"},
 		"behind and moves":           {[]look{{0, 60, 50, nil}, {29 * time.Second, 61, 55, nil}, {29 * time.Second, 66, 60, nil}}, []string{"lag?"}, ""},
 		"far behind for a moment":    {[]look{{0, 50, 50, nil}, {time.Second, 500, 60, nil}}, []string{"lag?"}, ""},
 		"far behind":                 {[]look{{0, 500, 60, nil}, {5 * time.Second, 900, 100, nil}}, []string{"lag"}, "more than 100 events"},
-		"Postgres away for a moment": {[]look{{0, 50, 50, nil}, {time.Second, 50, 0, down}}, []string{"lag?"}, ""},
-		"Postgres away":              {[]look{{0, 50, 50, nil}, {time.Second, 50, 0, down}, {30 * time.Second, 50, 0, down}}, []string{"lag"}, "Postgres does not answer"},
+		"Postgres away for a moment": {[]look{{0, 50, 50, nil}, {time.Second, 50, 0, down}}, []string{"database?", "lag?"}, ""},
+		"Postgres away":              {[]look{{0, 50, 50, nil}, {time.Second, 50, 0, down}, {2 * time.Second, 50, 0, down}}, []string{"database", "lag?"}, "Postgres does not answer"},
 		"Postgres back":              {[]look{{0, 50, 0, down}, {time.Hour, 50, 0, down}, {time.Second, 50, 50, nil}}, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -504,7 +504,7 @@ func TestLagIsSaid(t *testing.T) {
 				t.Error(diff)
 			}
 			if tc.words != "" {
-				w.says("lag", tc.words)
+				w.says(tc.want[0], tc.words)
 			}
 		})
 	}

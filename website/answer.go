@@ -43,6 +43,7 @@ func explain(err error) (e *client.Error, known bool) {
 	var incomparable *comparison.Error
 	var several *readmodel.AmbiguousError
 	var busy *eventlog.BusyError
+	var away *readmodel.AwayError
 	switch {
 	case errors.As(err, &e):
 		return e, true
@@ -76,6 +77,16 @@ func explain(err error) (e *client.Error, known bool) {
 			Status: http.StatusServiceUnavailable, Message: "the log is not reachable; it is unknown whether this was recorded",
 			Next: "ask again: what was recorded already is not recorded twice",
 		}, false
+	case errors.As(err, &away):
+		return &client.Error{
+			Status: http.StatusServiceUnavailable, Message: away.Error() + ", so pages and the API have nothing to show; the log takes all events, and jobs go on",
+			Next: "try again in a few seconds; if it lasts, look at Postgres, and see /readyz", RetryAfter: 2 * time.Second,
+		}, true
+	case errors.Is(err, readmodel.ErrLocked):
+		return &client.Error{
+			Status: http.StatusServiceUnavailable, Message: "somebody has locked a table in Postgres",
+			Next: "try again in a few seconds; if it lasts, see pg_stat_activity for who holds the lock", RetryAfter: 2 * time.Second,
+		}, false
 	case errors.Is(err, readmodel.ErrTooLong):
 		return &client.Error{
 			Status: http.StatusGatewayTimeout, Message: "this read looks through too much of the log",
@@ -84,7 +95,7 @@ func explain(err error) (e *client.Error, known bool) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return &client.Error{Status: http.StatusGatewayTimeout, Message: "this took too long", Next: "see /readyz for what is slow"}, false
 	case errors.As(err, &notConnected), errors.As(err, &network), hungUp(err), errors.Is(err, readmodel.ErrNotMigrated):
-		return &client.Error{Status: http.StatusServiceUnavailable, Message: "Postgres cannot be reached", Next: "see /readyz, and the log of the server"}, false
+		return &client.Error{Status: http.StatusServiceUnavailable, Message: "Postgres cannot be reached, so pages and the API have nothing to show; the log takes all events, and jobs go on", Next: "try again in a few seconds; if it lasts, see /readyz, and the log of the server"}, false
 	}
 	return &client.Error{Status: http.StatusInternalServerError, Message: "a fault of Tacho", Next: "see the log of the server"}, false
 }
@@ -127,8 +138,22 @@ func (s *Server) fault(r *http.Request, err error) {
 // challenge is the header that goes with the status 401.
 const challenge = `Bearer realm="tacho"`
 
+// blamed returns the error of a read that broke off, with the reason if Postgres does not answer: the error itself says
+// only that a connection was closed.
+func (s *Server) blamed(err error) error {
+	away := s.Reader.Away()
+	if away == nil {
+		return err
+	}
+	if _, known := explain(err); known || errors.Is(err, eventlog.ErrUnavailable) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", away, err)
+}
+
 // refuse answers an error as JSON.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	err = s.blamed(err)
 	e, known := explain(err)
 	if !known {
 		s.fault(r, err)

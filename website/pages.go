@@ -168,6 +168,7 @@ func inCommon[T any](read func(*http.Request) (T, error)) func(*http.Request) (T
 
 // refusePage answers an error as a page.
 func (s *Server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
+	err = s.blamed(err)
 	e, known := explain(err)
 	if !known {
 		s.fault(r, err)

@@ -27,7 +27,7 @@ func lengths() outages {
 	if os.Getenv("TACHO_OUTAGE") == "full" {
 		return outages{90 * time.Second, 60 * time.Second, 60 * time.Second}
 	}
-	// Here the watchdog reports the log after ten seconds, and the tables after two.
+	// Here the watchdog reports the log after ten seconds, and the database after two.
 	return outages{5 * time.Second, 14 * time.Second, 5 * time.Second}
 }
 
@@ -202,7 +202,7 @@ func TestOutagesCostNobodyAJob(t *testing.T) {
 	if completed != 9 || len(measured) != 9*6 {
 		t.Errorf("%d requests completed, %d test cases measured", completed, len(measured))
 	}
-	for _, kind := range []events.AlertKind{events.AlertUnreachable, events.AlertLag} {
+	for _, kind := range []events.AlertKind{events.AlertUnreachable, events.AlertDatabase} {
 		if raised[kind] == 0 {
 			t.Errorf("no alert of kind %s", kind)
 		}

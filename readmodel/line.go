@@ -1,0 +1,201 @@
+package readmodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/tachobench/tacho/internal/retry"
+)
+
+// AwayError says that the database does not answer. Nothing was asked: a question before was not answered.
+type AwayError struct {
+	// Since is when the first question without an answer was asked.
+	Since time.Time
+}
+
+func (e *AwayError) Error() string {
+	return "Postgres does not answer since " + e.Since.UTC().Format(time.RFC3339)
+}
+
+// Line makes the connections to one database, and asks it twice a second for a sign of life. A server that stands still, or
+// that a cut cable separates, closes no connection: a question to it is never answered. When no sign came for a while, the
+// Line closes all its connections, so that everybody who waits gets an error, and refuses to make new ones, so that the next
+// ones get it at once. It makes connections again with the next sign, half a second after the server is back.
+//
+// A server that refuses connections, or ends them, needs none of that: its clients notice by themselves.
+type Line struct {
+	config   *pgx.ConnConfig
+	dialed   pgconn.DialFunc
+	patience int
+	stop     context.CancelFunc
+	pulse    sync.WaitGroup
+
+	// mu guards the rest.
+	mu    sync.Mutex
+	open  map[*lineConn]struct{}
+	since time.Time
+	// up ends when the server is found away: whoever dials stops then.
+	up   context.Context
+	fall context.CancelFunc
+}
+
+const (
+	// pulseEvery is the pause between two signs of life, and the unit in which patience is counted. A process that stood still
+	// loses one unit at most: the answer may have come meanwhile.
+	pulseEvery = 500 * time.Millisecond
+	// quickPatience is how many units pages wait for a sign. With the pause before they wait at most 2.5 s.
+	quickPatience = 4
+	// connectWithin bounds one try to connect, unless the URL says less.
+	connectWithin = 2500 * time.Millisecond
+	// lockWithin bounds how long a read waits for a table that somebody has locked.
+	lockWithin = 500 * time.Millisecond
+)
+
+// NewLine makes the configuration connect through a new Line, which takes patience for the time without an answer. Call Close at
+// the end.
+func NewLine(config *pgx.ConnConfig, patience time.Duration) *Line {
+	if config.ConnectTimeout == 0 || config.ConnectTimeout > max(connectWithin, patience) {
+		config.ConnectTimeout = max(connectWithin, patience)
+	}
+	run, stop := context.WithCancel(context.Background())
+	l := &Line{dialed: config.DialFunc, patience: max(1, int(patience/pulseEvery)), stop: stop, open: map[*lineConn]struct{}{}}
+	l.up, l.fall = context.WithCancel(run)
+	l.config = config.Copy()
+	l.config.Tracer, l.config.RuntimeParams = nil, map[string]string{}
+	l.config.DialFunc = l.dialed
+	config.DialFunc = l.dial
+	l.pulse.Go(func() { l.run(run) })
+	return l
+}
+
+// Close ends the signs of life.
+func (l *Line) Close() {
+	l.stop()
+	l.pulse.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fall()
+}
+
+// Away returns since when the database does not answer; nil while it does.
+func (l *Line) Away() *AwayError {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.since.IsZero() {
+		return nil
+	}
+	return &AwayError{l.since}
+}
+
+// lineConn is a connection that its Line can close.
+type lineConn struct {
+	net.Conn
+	line *Line
+}
+
+func (c *lineConn) Close() error {
+	c.line.mu.Lock()
+	delete(c.line.open, c)
+	c.line.mu.Unlock()
+	return c.Conn.Close()
+}
+
+func (l *Line) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if away := l.Away(); away != nil {
+		return nil, away
+	}
+	l.mu.Lock()
+	up := l.up
+	l.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(up, cancel)()
+	conn, err := l.dialed(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	c := &lineConn{conn, l}
+	l.mu.Lock()
+	l.open[c] = struct{}{}
+	l.mu.Unlock()
+	if up.Err() != nil { // it was found away at this moment
+		return nil, errors.Join(fmt.Errorf("connect: %w", net.ErrClosed), c.Close())
+	}
+	return c, nil
+}
+
+// run asks for signs of life until ctx ends.
+func (l *Line) run(ctx context.Context) {
+	var conn *pgx.Conn
+	for {
+		asked := time.Now()
+		answered := l.patiently(ctx, func(ctx context.Context) (err error) {
+			if conn == nil || conn.IsClosed() {
+				if conn, err = pgx.ConnectConfig(ctx, l.config); err != nil {
+					return err
+				}
+			}
+			return conn.Ping(ctx)
+		})
+		if ctx.Err() == nil {
+			l.note(asked, answered)
+		}
+		if !retry.Sleep(ctx, pulseEvery) {
+			break
+		}
+	}
+	if conn != nil {
+		_ = conn.Close(ctx) // ctx has ended, so it closes at once
+	}
+}
+
+// patiently asks, and reports whether an answer came in time. An error is an answer, too.
+func (l *Line) patiently(ctx context.Context, ask func(context.Context) error) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	answer := make(chan error, 1)
+	var asking sync.WaitGroup
+	asking.Go(func() { answer <- ask(ctx) })
+	defer asking.Wait()
+	defer cancel()
+	for range l.patience {
+		select {
+		case <-answer:
+			return true
+		case <-time.After(pulseEvery):
+		case <-ctx.Done():
+			return true
+		}
+	}
+	return false
+}
+
+// note takes whether the server answered what was asked at a time.
+func (l *Line) note(asked time.Time, answered bool) {
+	l.mu.Lock()
+	before := !l.since.IsZero()
+	var cut []*lineConn
+	switch {
+	case answered:
+		l.since = time.Time{}
+		if before {
+			l.up, l.fall = context.WithCancel(context.Background())
+		}
+	case !before:
+		l.since = asked
+		l.fall()
+		for c := range l.open {
+			cut = append(cut, c)
+		}
+	}
+	l.mu.Unlock()
+	for _, c := range cut {
+		_ = c.Close() // whoever uses it gets an error
+	}
+}
