@@ -327,7 +327,8 @@ func (c *chaos) busy() {
 		}
 		c.must("request", "master", tag)
 	}
-	c.eventually("collectors are at work", time.Minute, func() bool { return strings.Count(c.must("collector", "list"), "benchmarking") >= (c.lanes+1)/2 })
+	// After a collector was away, the others wait for it to end the request.
+	c.eventually("collectors are at work", 3*time.Minute, func() bool { return strings.Count(c.must("collector", "list"), "benchmarking") >= (c.lanes+1)/2 })
 }
 
 // beats repeats the newest heartbeat of each collector, as often as they come in a time.
