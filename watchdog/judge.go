@@ -64,12 +64,14 @@ type judgement struct {
 	unsureKinds map[events.AlertKind]bool
 }
 
-// judge makes the whole decision. It is a pure function of the ledger, the view and the time.
+// judge makes the whole decision from the ledger, the view and the time. It notes in the view what it sees for the first time.
 func judge(s *ledger.Ledger, v *view, l Limits, now time.Time) *judgement {
 	j := &judgement{
 		Ledger: s, view: v, limits: l, now: now, wanted: map[events.AlertKey]finding{}, unsure: map[events.AlertKey]bool{},
 		unsureKinds: map[events.AlertKind]bool{},
 	}
+	v.moments.look()
+	defer v.moments.done()
 	j.quarantine()
 	j.lacking()
 	j.update()
@@ -148,6 +150,11 @@ func (j *judgement) over(a ledger.Alert) (reason string, ok bool) {
 // hears reports whether silence means something: all heartbeats have been listened to for long enough.
 func (j *judgement) hears() bool {
 	return j.view.hears >= j.limits.OfflineAfter && j.view.log.silent.IsZero()
+}
+
+// since returns when, by our clock, that began of which the log says that it began at told.
+func (j *judgement) since(name string, told time.Time) time.Time {
+	return j.view.moments.since(name, told, j.now)
 }
 
 // passed reports whether a time is known and lies back by limit or more.

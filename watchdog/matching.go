@@ -19,7 +19,7 @@ func (j *judgement) unmatched() {
 			continue
 		}
 		about := aboutClass(c)
-		if !j.passed(c.Unserved, unservedAfter) {
+		if !j.passed(j.since("unserved "+about, c.Unserved), unservedAfter) {
 			j.doubt(events.AlertUnserved, about)
 			continue
 		}

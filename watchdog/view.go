@@ -18,6 +18,8 @@ type view struct {
 	told map[events.CollectorName]time.Time
 	// grew is when a beat last told of progress; sighted, when one last told of a job for the first time.
 	grew, sighted time.Time
+	// moments are when what the log tells began.
+	moments moments
 
 	log     logView
 	tables  tablesView

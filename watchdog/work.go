@@ -19,7 +19,7 @@ func (j *judgement) unserved() {
 		if lane.Unserved.IsZero() {
 			continue
 		}
-		if !j.passed(lane.Unserved, unservedAfter) {
+		if !j.passed(j.since("unserved "+l.String(), lane.Unserved), unservedAfter) {
 			j.doubt(events.AlertUnserved, l.String())
 			continue
 		}
@@ -95,8 +95,8 @@ func (j *judgement) overrun() {
 		if job == nil {
 			continue
 		}
-		expected := j.Lengths.Expect(job.Sort())
-		if !expected.Known || !j.passed(job.Since, max(overrunTimes*expected.Length, overrunAfter)) {
+		since, expected := j.since("job "+string(job.ID), job.Since), j.Lengths.Expect(job.Sort())
+		if !expected.Known || !j.passed(since, max(overrunTimes*expected.Length, overrunAfter)) {
 			continue
 		}
 		j.want(job.Token, events.AlertRaised{
@@ -111,6 +111,7 @@ func (j *judgement) overrun() {
 
 // stalled judges whether there is work and nothing has moved for too long.
 func (j *judgement) stalled() {
+	moved := j.since("moved", later(j.Moved, j.Idle))
 	if !j.Able() {
 		return
 	}
@@ -118,7 +119,7 @@ func (j *judgement) stalled() {
 		j.unsureKinds[events.AlertStalled] = true
 		return
 	}
-	moved := later(later(j.Moved, j.Idle), j.view.grew)
+	moved = later(moved, j.view.grew)
 	// A job that is seen for the first time may have moved just before. That is known only after it was watched.
 	if !j.passed(later(moved, j.view.sighted), j.limits.StalledAfter) {
 		if a, stands := j.Alerts[events.NewAlertKey(events.AlertStalled, "")]; stands && !moved.After(a.At) {

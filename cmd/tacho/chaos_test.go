@@ -198,7 +198,7 @@ func (c *chaos) judge() {
 				c.t.Errorf("%s: event %d: collector %s is called silent: %s", f.Fault, e.Seq, fact.Name, fact.Reason)
 			}
 		case events.AlertRaised:
-			if !slices.Contains(f.fault.may, fact.Kind) && !slices.Contains(f.fault.must, fact.Kind) {
+			if !f.isTrue(fact.Kind) {
 				c.t.Errorf("%s: event %d: a false alarm: %s: %s", f.Fault, e.Seq, fact.Key, fact.Message)
 			}
 			if _, ok := f.Alerts[fact.Kind]; !ok {
@@ -226,6 +226,12 @@ func (c *chaos) judge() {
 	for _, f := range c.figures {
 		f.check(c.t)
 	}
+	for _, p := range c.collectors { // before the core, which they tell that they leave
+		c.signal(p, syscall.SIGINT)
+	}
+	for _, p := range c.collectors {
+		p.wait(c.t)
+	}
 	c.t.Logf("%d jobs ended once each, %d acknowledged appends are in the log once each", len(made), acknowledged)
 }
 
@@ -239,6 +245,14 @@ func (c *chaos) at(seq events.Seq) *figures {
 	return c.figures[0]
 }
 
+// isTrue reports whether an alert of a kind names what happened.
+func (f *figures) isTrue(kind events.AlertKind) bool {
+	if kind == events.AlertUnreachable && f.NoAppendOne >= 9 { // it is recorded after 10 s
+		return true
+	}
+	return slices.Contains(f.fault.may, kind) || slices.Contains(f.fault.must, kind)
+}
+
 func (f *figures) check(t *testing.T) {
 	for _, kind := range f.fault.must {
 		if _, ok := f.Alerts[kind]; !ok {
@@ -246,7 +260,8 @@ func (f *figures) check(t *testing.T) {
 		}
 	}
 	for kind := range f.Alerts {
-		if !slices.Contains(f.fault.may, kind) && !slices.Contains(f.fault.must, kind) {
+		// While a leader is elected, a process may show by itself that the log is away: it is. It must call nobody.
+		if kind != events.AlertUnreachable && !f.isTrue(kind) {
 			t.Errorf("%s: a false alarm of kind %s", f.Fault, kind)
 		}
 	}
@@ -318,7 +333,8 @@ func TestChaos(t *testing.T) {
 			config: "suites = [\"{{dir}}/naps.toml\"]\nstart_wait = \"60s\"\n[nats]\nreplicas = 3\n[scheduler]\noffline_after = \"5s\"\n" +
 				"[collector]\nmeasure = \"shared\"\nbeat_every = \"1s\"\nack_wait = \"3s\"\n",
 		}, newWires(t))
-		short := c.faultsOfNodes(4*time.Second, 8*time.Second)
+		// An election takes up to 9 s, and longer where much else runs.
+		short := c.faultsOfNodes(4*time.Second, 20*time.Second)
 		for _, f := range short[:3] {
 			c.do(f)
 		}
@@ -330,7 +346,7 @@ func TestChaos(t *testing.T) {
 		config: "suites = [\"{{dir}}/naps.toml\"]\n[nats]\nreplicas = 3\n[collector]\nmeasure = \"shared\"\n",
 	}, newNetworks(t))
 	t.Cleanup(c.report)
-	const lasting, gap = 30 * time.Second, 10 * time.Second
+	const lasting, gap = 30 * time.Second, 15 * time.Second
 	for _, f := range slices.Concat(c.faultsOfNodes(lasting, gap), c.restarts(time.Hour, gap), c.faultsOfParts(lasting, gap, 20*time.Second), c.faultsOfCollectors(gap)) {
 		c.do(f)
 	}
