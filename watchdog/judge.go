@@ -18,6 +18,8 @@ type Limits struct {
 	// unreadable.
 	LagEvents uint64
 	LagFor    time.Duration
+	// TurnAfter is how long a collector may wait for the turn of its machine, whatever the job takes that has it.
+	TurnAfter time.Duration
 }
 
 // The limits that are not configured.
@@ -77,6 +79,7 @@ func judge(s *ledger.Ledger, v *view, l Limits, now time.Time) *judgement {
 	j.stalled()
 	j.lag()
 	j.outputs()
+	j.turns()
 	return j
 }
 

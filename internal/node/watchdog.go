@@ -21,7 +21,7 @@ func (p *parts) watchdog(link string) {
 		Log: p.core.log, Hearing: p.hearing(), Control: p.control(nil), Hook: hook, Metrics: watchdog.NewMetrics(p.registry), Outputs: p.core.outputs.Usage,
 		Limits: watchdog.Limits{
 			OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(), StalledAfter: c.StalledAfter.Std(),
-			LagEvents: uint64(c.LagEvents), LagFor: c.LagFor.Std(),
+			LagEvents: uint64(c.LagEvents), LagFor: c.LagFor.Std(), TurnAfter: c.TurnAfter.Std(),
 		},
 		Clock: p.Clock, Logger: p.Logger.With("part", "watchdog"),
 	}
