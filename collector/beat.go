@@ -18,13 +18,29 @@ func (c *Collector) beat() eventlog.Beat {
 	if c.Load != nil {
 		load = c.Load()
 	}
+	turn := c.turnWait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return eventlog.Beat{
 		Load: load, Name: c.Name, Instance: c.Instance, Host: c.Host, PID: c.PID, Version: c.Version, Time: c.Clock().UTC(),
 		JobID: c.progress.job, Benchmark: c.progress.benchmark, Done: c.progress.done, Total: c.progress.total,
-		Waits: c.progress.waits,
+		Waits: c.progress.waits, Turn: turn,
 	}
+}
+
+// turnWait returns since when the job waits for the turn of the machine, and who has it; nil if it does not wait.
+func (c *Collector) turnWait() *eventlog.TurnWait {
+	c.mu.Lock()
+	p := c.progress
+	c.mu.Unlock()
+	if p.waits == "" {
+		return nil
+	}
+	w := &eventlog.TurnWait{Since: p.since}
+	if c.Holders != nil { // it reads files: others do not wait for them
+		w.Holders = c.Holders()
+	}
+	return w
 }
 
 // keepBeating sends the heartbeat from a goroutine of its own, so that a job of hours does not look like a dead

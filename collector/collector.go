@@ -79,6 +79,8 @@ type Config struct {
 	Evicted func() ([]string, error)
 	// Rest ends what the Bench kept from one Run to the next of an attempt, after the last of them; nil if it keeps nothing.
 	Rest func(context.Context) error
+	// Holders returns who has the turn of the machine; nil if it is not known.
+	Holders func() []eventlog.TurnHolder
 	// Supervised is what a supervisor told this process. It is nil without a supervisor: nothing would start another
 	// version, so the process never leaves for one.
 	Supervised *Supervised
@@ -176,8 +178,9 @@ type progress struct {
 	job         events.JobID
 	benchmark   events.Benchmark
 	done, total int
-	// waits is what the job waits for; empty while it runs.
+	// waits is what the job waits for; empty while it runs. since is since when.
 	waits string
+	since time.Time
 }
 
 // New returns a collector; it does nothing before Run.

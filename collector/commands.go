@@ -42,7 +42,7 @@ func (m *Machine) runCommands(ctx context.Context, spec events.JobSpec, d suite.
 		Plan: plan, Toolchain: in.toolchain, Slot: m.Slot, Cache: m.Cache, Limits: in.limits, Caches: in.caches.dir,
 		Source: func(dir string) error { return materialise(programs, plan.Source, plan.SourceDigest, dir) },
 		Trees:  spec.Checkouts, CheckOut: m.checkOut(spec, d, sink), Inputs: d.InputsOf(spec), Fetch: m.input(spec, d, sink),
-		Turn:   m.take(turns.Build, sink),
+		Turn:   m.take(turns.Build, spec.ID, sink),
 		Tokens: tokensOf(spec, plan), Storage: m.storage(spec, sink),
 	}
 	if plan.Builds {

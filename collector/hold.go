@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/turns"
 	"github.com/tachobench/tacho/rules/match"
@@ -48,14 +49,14 @@ func (m *Machine) kindOf(spec events.JobSpec) turns.Kind {
 
 // take returns what waits for the machine's turn, unless the attempt has it already. It returns the file that commands
 // hold.
-func (m *Machine) take(kind turns.Kind, sink Sink) func(context.Context) (*os.File, error) {
+func (m *Machine) take(kind turns.Kind, job events.JobID, sink Sink) func(context.Context) (*os.File, error) {
 	return func(ctx context.Context) (*os.File, error) {
 		h := &m.hold
 		if h.kind != "" {
 			return h.keep, nil
 		}
 		if m.Turns != nil {
-			if err := m.await(ctx, kind, sink); err != nil {
+			if err := m.await(ctx, kind, job, sink); err != nil {
 				return nil, err
 			}
 		}
@@ -69,7 +70,7 @@ func (m *Machine) take(kind turns.Kind, sink Sink) func(context.Context) (*os.Fi
 }
 
 // await waits for a turn, and says so.
-func (m *Machine) await(ctx context.Context, kind turns.Kind, sink Sink) error {
+func (m *Machine) await(ctx context.Context, kind turns.Kind, job events.JobID, sink Sink) error {
 	began := time.Now()
 	turn, err := m.Turns.Take(ctx, kind, func() {
 		sink.Log("waiting for a turn on the machine: others build or measure")
@@ -81,8 +82,24 @@ func (m *Machine) await(ctx context.Context, kind turns.Kind, sink Sink) error {
 		return err
 	}
 	m.hold.turn = turn
+	if said := turn.Say(string(job), time.Now()); said != nil {
+		sink.Log("the other collectors of the machine are not told which job has the turn: " + said.Error())
+	}
 	m.hold.keep, err = turn.Copy()
 	return err
+}
+
+// Holders returns who has the turn of the machine, for those that wait for it.
+func (m *Machine) Holders() (holders []eventlog.TurnHolder) {
+	if m.Turns == nil {
+		return nil
+	}
+	for _, h := range m.Turns.Holders() {
+		if len(holders) < eventlog.MaxTurnHolders {
+			holders = append(holders, eventlog.TurnHolder{Name: events.CollectorName(h.Name), PID: h.PID, JobID: events.JobID(h.Job), Since: h.Since, Gone: h.Gone})
+		}
+	}
+	return holders
 }
 
 // Rest ends the turn of an attempt. It is called when the attempt has run its last command, also if it was stopped.

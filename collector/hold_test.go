@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/suite"
 )
@@ -83,9 +84,17 @@ func (waiting) Run(ctx context.Context, _ events.JobSpec, _ suite.Definitions, _
 func TestADrainEndsAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		onStage(t, func(s *stage) {
-			p := s.start("c0", pool0, "i1", waiting{})
+			holder := eventlog.TurnHolder{Name: "c9", PID: 7, JobID: "j0"}
+			p := s.start("c0", pool0, "i1", waiting{}, func(c *Config) { c.Holders = func() []eventlog.TurnHolder { return []eventlog.TurnHolder{holder} } })
+			if b := p.collector.beat(); b.Turn != nil {
+				t.Errorf("it waits for %+v before it has a job", b.Turn)
+			}
 			s.dispatch(pool0, 1, s.matched("j1"), 0, 0)
 			await(s, events.WorkSubject(pool0), func(events.JobDequeued) bool { return true })
+			synctest.Wait()
+			if b := p.collector.beat(); b.Turn == nil || b.Turn.Since.IsZero() || len(b.Turn.Holders) != 1 || b.Turn.Holders[0] != holder {
+				t.Errorf("its heartbeat says %+v", b.Turn)
+			}
 			s.tell(events.CollectorDraining{Name: "c0", Reason: "new disks"})
 			f := await(s, events.WorkSubject(pool0), func(events.AttemptReleased) bool { return true })
 			if f.Reason != "drain" || f.Transient || f.Unready {

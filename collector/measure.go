@@ -85,7 +85,7 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 		return err
 	}
 	_, err = m.Runner.Run(ctx, runner.Job{
-		Plans: plans, Toolchain: in.toolchain, Turn: m.take(m.kindOf(spec), sink), Slot: m.Slot, Cache: m.Cache, Done: done, Limits: in.limits, Caches: in.caches.dir,
+		Plans: plans, Toolchain: in.toolchain, Turn: m.take(m.kindOf(spec), spec.ID, sink), Slot: m.Slot, Cache: m.Cache, Done: done, Limits: in.limits, Caches: in.caches.dir,
 		Uploads: uploads, Storage: m.storage(spec, sink),
 		Source: func(_ context.Context, b suite.BenchmarkDef, dir string) error {
 			return materialise(programs, b.Source, b.SourceDigest, dir)

@@ -184,7 +184,7 @@ func (s *sink) Took(phase func(*events.Phases) *int64, d time.Duration) {
 func (s *sink) Waits(what string) {
 	s.a.c.mu.Lock()
 	defer s.a.c.mu.Unlock()
-	s.a.c.progress.waits = what
+	s.a.c.progress.waits, s.a.c.progress.since = what, s.a.c.Clock().UTC()
 }
 
 // Counted implements Sink.

@@ -183,7 +183,8 @@ func (c *cable) Last(ctx context.Context, subject events.Subject) (events.Record
 
 // process is a running collector.
 type process struct {
-	stop context.CancelFunc
+	collector *Collector
+	stop      context.CancelFunc
 	// ended yields what Run returned.
 	ended chan error
 }
@@ -201,8 +202,8 @@ func (s *stage) start(name events.CollectorName, lane events.Lane, instance stri
 	for _, f := range change {
 		f(&config)
 	}
-	p := &process{stop: stop, ended: make(chan error, 1)}
 	c := New(config)
+	p := &process{collector: c, stop: stop, ended: make(chan error, 1)}
 	go func() { p.ended <- c.Run(ctx) }()
 	return p
 }

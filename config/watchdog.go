@@ -16,6 +16,9 @@ type Watchdog struct {
 	LagEvents int `toml:"lag_events" json:"lag_events"`
 	// LagFor is how long the tables may be behind the log without progress.
 	LagFor Duration `toml:"lag_for" json:"lag_for"`
+	// TurnAfter is how long a collector may wait for the turn of its machine while others build or measure there, or three
+	// times what their jobs are expected to take, if that is longer. A process that was stopped keeps the turn for ever.
+	TurnAfter Duration `toml:"turn_after" json:"turn_after"`
 	// Webhook is a URL. Every alert is posted to it as JSON, when it is raised and when it is cleared; empty posts
 	// nothing. The URL may hold a token: TACHO_ALERT_WEBHOOK keeps it out of the file, and only its host is shown.
 	Webhook string `toml:"webhook" json:"webhook"`
@@ -25,7 +28,7 @@ type Watchdog struct {
 }
 
 func defaultWatchdog() Watchdog {
-	return Watchdog{StalledAfter: Duration(30 * time.Minute), LagEvents: 1000, LagFor: Duration(30 * time.Second)}
+	return Watchdog{StalledAfter: Duration(30 * time.Minute), LagEvents: 1000, LagFor: Duration(30 * time.Second), TurnAfter: Duration(time.Hour)}
 }
 
 // check returns an error for the first invalid value. It never repeats the webhook's URL: that may hold a token.
@@ -37,6 +40,8 @@ func (w Watchdog) check() error {
 		return errors.New("watchdog.lag_events: at least 1")
 	case w.LagFor.Std() < time.Second:
 		return errors.New("watchdog.lag_for: at least 1s")
+	case w.TurnAfter.Std() < time.Minute:
+		return errors.New("watchdog.turn_after: at least 1m")
 	}
 	if err := checkURL(w.Link); err != nil {
 		return fmt.Errorf("watchdog.link: %w", err)

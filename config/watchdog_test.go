@@ -36,7 +36,7 @@ func TestTheWebhookOfAlertsIsASecret(t *testing.T) {
 
 func TestLimitsOfTheWatchdog(t *testing.T) {
 	for text, want := range map[string]string{
-		"stalled_after = \"10s\"": "watchdog.stalled_after", "lag_events = 0": "watchdog.lag_events", "lag_for = \"1ms\"": "watchdog.lag_for",
+		"stalled_after = \"10s\"": "watchdog.stalled_after", "lag_events = 0": "watchdog.lag_events", "lag_for = \"1ms\"": "watchdog.lag_for", "turn_after = \"1s\"": "watchdog.turn_after",
 	} {
 		_, err := Load(file(t, "[watchdog]\n"+text+"\n"), env(map[string]string{"HOME": "/h"}))
 		if err == nil || !strings.Contains(err.Error(), want) {

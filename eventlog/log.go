@@ -163,7 +163,27 @@ type Beat struct {
 	// Waits is what the job waits for before it goes on; empty while it runs.
 	Waits string  `json:"waits,omitempty"`
 	Load  float64 `json:"load"`
+	// Turn says more of a wait for the turn of the machine; nil for none.
+	Turn *TurnWait `json:"turn,omitempty"`
 }
+
+// TurnWait is since when a job waits for the turn of its machine, and who has it, as far as its collector knows.
+type TurnWait struct {
+	Since   time.Time    `json:"since"`
+	Holders []TurnHolder `json:"holders,omitempty"`
+}
+
+// TurnHolder is a collector that has the turn of its machine. Gone says that its process has ended: a command of it goes on.
+type TurnHolder struct {
+	Name  events.CollectorName `json:"name"`
+	PID   int                  `json:"pid"`
+	JobID events.JobID         `json:"job_id"`
+	Since time.Time            `json:"since"`
+	Gone  bool                 `json:"gone,omitempty"`
+}
+
+// MaxTurnHolders bounds the holders that a heartbeat names.
+const MaxTurnHolders = 8
 
 // ErrNameHeld says that another live process holds a collector's name.
 var ErrNameHeld = errors.New("another live process holds this name")

@@ -143,6 +143,12 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 		return
 	}
 	over := j.State.Terminal()
+	if end, is := f.(events.JobFinished); is && !over && end.Outcome == events.Success && end.ReusedFrom != "" {
+		// Its outputs are there before it ends, as those of a job that ran: else what needs them would be skipped for a moment.
+		if _, counts := job.Live(j.life(), f, m.seq, m.at); counts {
+			s.takeOver(m, j, end.ReusedFrom, end.Key)
+		}
+	}
 	counts := s.live(m, j, f)
 	if _, moves := f.(events.JobMoved); moves {
 		j.LaneTarget, j.LaneSet = nil, nil
@@ -168,9 +174,7 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 		}
 		j.Skipped, j.Failed, j.DurationMS = f.Skipped, f.Failed, f.DurationMS
 		switch {
-		case f.Outcome != events.Success:
-		case f.ReusedFrom != "":
-			s.takeOver(m, j, f.ReusedFrom, f.Key)
+		case f.Outcome != events.Success || f.ReusedFrom != "":
 		default:
 			j.Key = events.Digest(cleanText(string(f.Key)))
 		}

@@ -17,6 +17,8 @@ type Limits struct {
 	// LagEvents is how many events the tables may be behind the log; LagFor, how long they may stand still.
 	LagEvents uint64
 	LagFor    time.Duration
+	// TurnAfter is how long a collector may wait for the turn of its machine, whatever the job takes that has it.
+	TurnAfter time.Duration
 }
 
 // The limits that are not configured.
@@ -87,6 +89,7 @@ func judge(s *ledger.Ledger, v *view, l Limits, now time.Time) *judgement {
 	j.lag()
 	j.outputs()
 	j.rooms()
+	j.turns()
 	return j
 }
 

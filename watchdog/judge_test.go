@@ -18,7 +18,7 @@ import (
 
 var began = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 
-var limits = Limits{OfflineAfter: time.Minute, StalledAfter: 30 * time.Minute, LagEvents: 100, LagFor: 30 * time.Second}
+var limits = Limits{OfflineAfter: time.Minute, StalledAfter: 30 * time.Minute, LagEvents: 100, LagFor: 30 * time.Second, TurnAfter: time.Hour}
 
 var lane = events.Lane{Target: "linux-amd64", Set: 1}
 

@@ -108,7 +108,16 @@ func (d *Door) beat(ctx context.Context, name events.CollectorName, req request)
 	if b == nil || b.Name != name {
 		return answer{Refusal: forbid("a heartbeat of another collector")}
 	}
-	for _, word := range []string{b.Instance, b.Host, b.Version, string(b.JobID), string(b.Benchmark), req.Replaces} {
+	words := []string{b.Instance, b.Host, b.Version, string(b.JobID), string(b.Benchmark), b.Waits, req.Replaces}
+	if b.Turn != nil {
+		if len(b.Turn.Holders) > eventlog.MaxTurnHolders {
+			return answer{Refusal: misshapen("a heartbeat that names %d holders of a turn, at most %d", len(b.Turn.Holders), eventlog.MaxTurnHolders)}
+		}
+		for _, h := range b.Turn.Holders {
+			words = append(words, string(h.Name), string(h.JobID))
+		}
+	}
+	for _, word := range words {
 		if len(word) > maxWord {
 			return answer{Refusal: misshapen("a heartbeat with a text of %d bytes, at most %d", len(word), maxWord)}
 		}

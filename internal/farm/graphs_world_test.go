@@ -114,7 +114,7 @@ func randomNeeds(r *rand.Rand) suite.Definitions {
 	for i := range 2 + r.IntN(4) {
 		k := suite.Kind{Name: events.JobKind(rune('a' + i)), Profile: "a", PerSet: r.IntN(2) == 0, PerProfile: r.IntN(3) == 0, Backfill: backfill}
 		if matched && r.IntN(2) == 0 {
-			k.Lanes, k.Backfill, k.Shared = suite.LanesAny, false, r.IntN(2) == 0
+			k.Lanes, k.Backfill, k.Shared = suite.LanesAny, false, r.IntN(2) == 0 || built
 			if r.IntN(2) == 0 {
 				k.Chunks = &suite.Chunks{Min: 1 + r.IntN(2), Max: 2 + r.IntN(3)}
 				for n := range 2 + r.IntN(4) {
@@ -224,7 +224,7 @@ func (w *graphWorld) ask() {
 	if tag == parent || w.r.IntN(4) == 0 {
 		parent = ""
 	}
-	kind := []events.RequestKind{events.Master, events.Try}[w.r.IntN(2)]
+	kind := []events.RequestKind{events.Master, events.Master, events.Try}[w.r.IntN(3)]
 	id := events.RequestID("r" + tag)
 	w.asked = append(w.asked, id)
 	asked := events.RequestCreated{RequestID: id, Kind: kind, Suite: "small", Tag: tag, Parent: parent, Key: string(tag), State: events.StateArtifactsReady, Branch: "main"}
@@ -340,6 +340,22 @@ func (w *graphWorld) wantEach() {
 	}
 }
 
+// askAlike asks for two more artifacts with the same commit, one after the other, if jobs take over what others did. So the second
+// has little to do.
+func (w *graphWorld) askAlike() {
+	if w.suite.Artifact.Kind != suite.ArtifactBuilt {
+		return
+	}
+	for _, tag := range []events.Tag{"t8", "t9"} {
+		id := events.RequestID("r" + tag)
+		w.asked = append(w.asked, id)
+		w.say(events.RequestCreated{RequestID: id, Kind: events.Master, Suite: "small", Tag: tag, Key: string(tag), State: events.StateArtifactsReady, Branch: "main"})
+		w.settle()
+		w.say(events.GraphWanted{RequestID: id, Key: "more", Kind: events.GraphAdded, Where: []string{"name=*"}})
+		w.settle()
+	}
+}
+
 func (w *graphWorld) cancel() {
 	if len(w.asked) == 0 {
 		return
@@ -424,14 +440,20 @@ func (w *graphWorld) work(at events.Lane) bool {
 		return open && tell(job.Dequeue{Place: place, Job: d.Job, Collector: nameOn(at), Instance: "i", MaxAttempts: 9, Attempt: d.Attempt, Lost: d.Lost})
 	}
 	d := lane.Dispatches[lane.Work.Place]
-	if k, _ := w.suite.Kind(d.Job.Kind); k.Builds() && w.r.IntN(2) == 0 {
+	key := w.keyOf(d.Job)
+	if run, _ := w.ledger.Same(d.Job.ID, key); run.Job != "" {
+		if _, complete := w.ledger.YieldsOf(d.Job.ID, run.Job); complete && w.r.IntN(4) > 0 {
+			return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Success, Key: key, ReusedFrom: run.Job, At: w.now})
+		}
+	}
+	if k, _ := w.suite.Kind(d.Job.Kind); k.Builds() && w.r.IntN(4) > 0 {
 		w.say(events.OutputStored{
 			Lane: at, JobID: d.Job.ID, Collector: nameOn(at), Token: lane.Work.Token, Attempt: lane.Work.Lane.Attempt,
-			Output: events.Output{Name: "out", Digest: events.Digest(fmt.Sprint("d", w.r.IntN(2))), Bytes: 1}, Upload: w.r.IntN(8) == 0,
+			Output: events.Output{Name: "out", Digest: events.Digest(fmt.Sprint("d", w.r.IntN(4)/3)), Bytes: 1}, Upload: w.r.IntN(8) == 0,
 		})
 		return true
 	}
-	if len(d.Job.Inputs) > 0 && w.r.IntN(5) == 0 {
+	if len(d.Job.Inputs) > 0 && w.r.IntN(10) == 0 {
 		why := fmt.Sprintf("output %s of job %s is not in the store", d.Job.Inputs[0].Name, d.Job.Inputs[0].JobID)
 		return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Failure, Reason: why, Fault: events.ErrorOutput, At: w.now})
 	}
@@ -447,11 +469,23 @@ func (w *graphWorld) work(at events.Lane) bool {
 	case 2, 3, 4:
 		return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Failure, Reason: "it failed", Failed: 1, At: w.now})
 	}
-	key := events.Digest("")
-	if d.Job.Definitions == w.digest {
-		key, _ = w.suite.Key(d.Job, suite.Goes{Inputs: d.Job.Inputs, Fingerprint: "e", Drivers: drivers})
-	}
 	return tell(job.Finish{Token: lane.Work.Token, Outcome: events.Success, Measured: 1, Skipped: max(0, w.r.IntN(4)-2), Key: key, At: w.now})
+}
+
+// keyOf returns the key of a job, as its collector would say it: all commits but the first have the same tree. It is empty
+// for jobs that take nothing over.
+func (w *graphWorld) keyOf(spec events.JobSpec) (key events.Digest) {
+	if spec.Definitions != w.digest {
+		return ""
+	}
+	with := suite.Goes{Inputs: spec.Inputs, Fingerprint: "e", Drivers: drivers}
+	if w.suite.TakesTree(spec) {
+		if with.Tree = "tree"; spec.Artifact.Tag == graphTags[0] {
+			with.Tree = "tree of the first"
+		}
+	}
+	key, _ = w.suite.Key(spec, with)
+	return key
 }
 
 // settle brings all collectors back, and lets all happen that happens without people.

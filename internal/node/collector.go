@@ -105,7 +105,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	err = collector.New(collector.Config{
 		Name: c.Name, Lane: lane, Instance: instance, Replaces: last, Host: host, PID: os.Getpid(), Version: c.Version,
 		OS: runtime.GOOS, Arch: runtime.GOARCH, Load: measure.Load, FreeMemory: measure.FreeMemory, Environment: environment,
-		Log: log, Jobs: log, Presence: log, JobLogs: log, Runs: log, Bench: machine, SpoolDir: filepath.Dir(machine.Cache), Evicted: machine.Artifacts.Evicted, Rest: machine.Rest, Supervised: supervised(orders), Seals: seals,
+		Log: log, Jobs: log, Presence: log, JobLogs: log, Runs: log, Bench: machine, SpoolDir: filepath.Dir(machine.Cache), Evicted: machine.Artifacts.Evicted, Rest: machine.Rest, Holders: machine.Holders, Supervised: supervised(orders), Seals: seals,
 		BeatEvery: conf.BeatEvery.Std(), ProgressEvery: conf.AckWait.Std() / 3, FlushEvery: flushEvery,
 		MaxAttempts: conf.MaxAttempts, TransientDeadline: conf.TransientDeadline.Std(),
 		Clock: c.Clock, Logger: c.Logger.With("collector", string(c.Name)),

@@ -22,7 +22,7 @@ func (p *parts) watchdog(link string) {
 		Room: p.room.places, Marks: p.Config.Room.Marks,
 		Limits: watchdog.Limits{
 			OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(), StalledAfter: c.StalledAfter.Std(),
-			LagEvents: uint64(c.LagEvents), LagFor: c.LagFor.Std(),
+			LagEvents: uint64(c.LagEvents), LagFor: c.LagFor.Std(), TurnAfter: c.TurnAfter.Std(),
 		},
 		Others: p.newer, Newer: p.stays.of("the webhook of alerts"), Clock: p.Clock, Logger: p.Logger.With("part", "watchdog"),
 	}

@@ -54,6 +54,9 @@ func takeTurns(dir string, kind Kind) error {
 		if err != nil {
 			return err
 		}
+		if with := os.Getenv(keepVariable); with != "" {
+			return keep(turn, with)
+		}
 		fmt.Println(clock())
 		retry.Sleep(context.Background(), time.Duration(rand.IntN(20))*time.Millisecond)
 		fmt.Println(clock())

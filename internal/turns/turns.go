@@ -66,14 +66,15 @@ const away = 300 * time.Millisecond
 type Machine struct {
 	dir string
 	mu  sync.Mutex
-	// left is when this process last let go of a turn to measure; guarded by mu.
+	// left is when this process last let go of a turn to measure, name is that of its collector; guarded by mu.
 	left time.Time
+	name string
 }
 
 // Open returns the machine whose collectors share a directory. It makes the directory. Who may write the directory may take
 // turns.
 func Open(dir string) (*Machine, error) {
-	err := os.MkdirAll(filepath.Join(dir, usersDir), 0o700)
+	err := errors.Join(os.MkdirAll(filepath.Join(dir, usersDir), 0o700), os.MkdirAll(filepath.Join(dir, holdersDir), 0o700))
 	for _, name := range []string{gateFile, buildsFile, measuresFile} {
 		if err == nil {
 			err = share(dir, name)
@@ -106,6 +107,8 @@ type Turn struct {
 	m    *Machine
 	kind Kind
 	lock *filelock.Lock
+	// note is the file that says who has it; empty for none.
+	note string
 }
 
 // Take waits for a turn. If it has to wait, it calls waiting once. If ctx ends before, it returns the cause.
@@ -135,7 +138,7 @@ func (m *Machine) Take(ctx context.Context, kind Kind, waiting func()) (*Turn, e
 			return nil, err
 		}
 		if lock != nil {
-			return &Turn{m, kind, lock}, nil
+			return &Turn{m: m, kind: kind, lock: lock}, nil
 		}
 		waits()
 		retry.Sleep(ctx, pauses.NextBackOff())
@@ -177,6 +180,9 @@ func (t *Turn) Copy() (*os.File, error) { return t.lock.Copy() }
 
 // Release ends the turn in this process.
 func (t *Turn) Release() {
+	if t.note != "" {
+		_ = os.Remove(t.note) // if it stays, its process or its next turn shows that it is over
+	}
 	t.lock.Release()
 	if t.kind != Build {
 		t.m.mu.Lock()

@@ -58,6 +58,9 @@ func (m *Machine) Join(u User) (leave func(), err error) {
 		lock.Release()
 		return nil, err
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.name = u.Name
 	return func() {
 		_ = os.Remove(file) // if it stays, it is not locked, and counts for nothing
 		lock.Release()
