@@ -100,7 +100,7 @@ func (f *farm) serve(parts string) {
 func (f *farm) join(name string, set int, flags ...string) *process {
 	f.t.Helper()
 	f.must("collector", "add", name, "--target", "here", "--set", strconv.Itoa(set))
-	return f.with("TACHO_NATS_URL=nats://"+name+":n3ar@"+f.address).begin(append([]string{"collector", "run", name}, flags...)...)
+	return f.with("TACHO_NATS_URL=nats://" + name + ":n3ar@" + f.address).begin(append([]string{"collector", "run", name}, flags...)...)
 }
 
 func (f *farm) startNATS() {

@@ -35,6 +35,7 @@ func BenchmarkMeasuredOutput(b *testing.B) {
 			b.ReportMetric(read/float64(b.N), "s-read")
 			b.ReportMetric(read/written, "times-a-file")
 			b.ReportMetric(read/none, "times-nothing")
+			b.ReportMetric((read-none)*1000/float64(b.N)/(float64(size)/(1<<20)), "ms/MiB")
 		})
 	}
 }

@@ -182,8 +182,9 @@ func (c *Collector) connect(ctx context.Context, url string, creds datadir.Crede
 	}
 	logger := c.Logger.With("collector", string(c.Name))
 	// Reconnect soon: after a rotation of its key, the connection must be closed and made anew before the collector counts
-	// as silent.
-	return a.connect(ctx, nats.Name("tacho collector "+string(c.Name)), nats.MaxReconnects(-1),
+	// as silent. The connection keeps nothing while it is away: who asked asks again, and output waits in its spool. Else the
+	// server would get each chunk and heartbeat as often as it was tried, up to 8 MiB at once.
+	return a.connect(ctx, nats.Name("tacho collector "+string(c.Name)), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1),
 		nats.ReconnectWait(250*time.Millisecond), nats.ReconnectJitter(250*time.Millisecond, time.Second),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { logger.Debug("NATS connection", "error", err) }))
 }
