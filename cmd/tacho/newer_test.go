@@ -107,9 +107,12 @@ func TestAnEventOfANewerVersionEndsNothing(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].First != ack.Seq || list[0].Reason != park[4] {
 		t.Errorf("parked: %s, %v", out, err)
 	}
-	s.must("events", "unpark", seq, "--reason", "try")
+	out = s.must("events", "unpark", seq, "--reason", "try", "--json")
+	if !strings.Contains(out, `"first": `+seq) {
+		t.Errorf("unpark: %s", out)
+	}
 	stays()
-	s.end()
+	s.interrupt()
 	s.start("--collectors", "0") // with the strange event there from the first moment
 	stays()
 	s.must(park...)
