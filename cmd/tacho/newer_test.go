@@ -88,7 +88,7 @@ func TestAnEventOfANewerVersionEndsNothing(t *testing.T) {
 		}
 	}
 	stays()
-	s.must("request", "master", "v2") // what does not need the event goes on
+	s.must("collector", "want", "v9", "--reason", "test") // what does not need the event goes on
 	s.refused(cli.ExitRefused, []string{"events", "park", "1", "--reason", "test"}, "understands event 1")
 	s.refused(cli.ExitRefused, []string{"events", "park", "9999", "--reason", "test"}, "the log ends at event")
 	s.refused(cli.ExitRefused, []string{"events", "unpark", seq, "--reason", "test"}, "is not parked")
