@@ -59,7 +59,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		"request try --key pr-8",
 		"account set alice --weight 20", "account token alice", "account token alice --revoke", "queue set bisect --in-progress 1", "queue pause bisect", "queue resume bisect",
 		"account list", "account show alice", "queue list", "queue --queue bisect", "share", "usage", "share policy --floor idle=1% --lag 30m", "request priority ID low --reason test", "request submit " + lines,
-		"request cancel ID", "queue close bisect --reason test", "account close alice --reason test", "graph repair v9 --dry-run", "request repair v9 --reason test", "logs " + string(job), "job show " + string(job), "job why " + string(job), "job diagnostics " + string(job), "compare v1 v2", "events tail -n 3", "events show 1", "trace v1", "trace " + string(job),
+		"request cancel ID", "queue close bisect --reason test", "account close alice --reason test", "graph repair v9 --dry-run", "request repair v9 --reason test", "logs " + string(job), "job show " + string(job), "job why " + string(job), "job diagnostics " + string(job), "compare v1 v2", "events tail -n 3", "events show 1", "events parked", "trace v1", "trace " + string(job),
 		"trace 9", "replay --verify", "log check", "backup " + s.dir + "/backup", "suite list", "suite check " + naps, "suite show " + naps, "suite diff " + naps + " go", "suite publish " + naps,
 		"suite plan-sets " + naps + " --target here", "graph plan " + naps, "graph list v1", "graph show v1", "graph timings v1", "waits",
 		"waits --window 1h --lane here/0", "suite branches naps", "suite promote naps --inherit --branch nothing",
@@ -106,7 +106,8 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		switch name {
 		case "up", "serve", "collector run", "collector supervise", "completion", "job output", "events export", "snapshot", "log repair", "restore":
 			// These run until they are stopped, have only one form, or are for a Tacho that does not run.
-		case "job rerun", "job force", "graph add", "graph submit": // they need a request in progress, or a suite that lets jobs be added and changed
+		case "job rerun", "job force", "graph add", "graph submit", "events park", "events unpark":
+			// They need a request in progress, a suite that lets jobs be added and changed, or an event of a newer version.
 			if !has {
 				t.Errorf("tacho %s has no --json", name)
 			}

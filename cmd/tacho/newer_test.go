@@ -88,7 +88,7 @@ func TestAnEventOfANewerVersionEndsNothing(t *testing.T) {
 		}
 	}
 	stays()
-	s.must("request", "master", "v2") // what does not need the event goes on
+	s.must("collector", "want", "v9", "--reason", "test") // what does not need the event goes on
 	s.refused(cli.ExitRefused, []string{"events", "park", "1", "--reason", "test"}, "understands event 1")
 	s.refused(cli.ExitRefused, []string{"events", "park", "9999", "--reason", "test"}, "the log ends at event")
 	s.refused(cli.ExitRefused, []string{"events", "unpark", seq, "--reason", "test"}, "is not parked")
@@ -107,9 +107,12 @@ func TestAnEventOfANewerVersionEndsNothing(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].First != ack.Seq || list[0].Reason != park[4] {
 		t.Errorf("parked: %s, %v", out, err)
 	}
-	s.must("events", "unpark", seq, "--reason", "try")
+	out = s.must("events", "unpark", seq, "--reason", "try", "--json")
+	if !strings.Contains(out, `"first": `+seq) {
+		t.Errorf("unpark: %s", out)
+	}
 	stays()
-	s.end()
+	s.interrupt()
 	s.start("--collectors", "0") // with the strange event there from the first moment
 	stays()
 	s.must(park...)

@@ -205,10 +205,13 @@ func (b *books) stopped() *events.NewerError {
 }
 
 // wait returns nil once the ledger holds everything up to seq and has caught up with the log, or else the error of ctx. If
-// the ledger stays at an event, the error is that one.
+// the ledger stays at an event, it holds what it holds, and the error is that one.
 func (b *books) wait(ctx context.Context, seq events.Seq) error {
 	if from := b.from.Load(); from != nil {
 		if newer := (*from).Newer(); newer != nil {
+			if seq > 0 && seq <= b.position() {
+				return nil
+			}
 			return newer
 		}
 		return (*from).Wait(ctx, seq)
