@@ -82,4 +82,3 @@ func (l *Log) ensure(ctx context.Context) error {
 	}
 	return nil
 }
-
