@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/tachobench/tacho/internal/retry"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // Keep runs projectors until ctx ends, and mends by itself what Run leaves to an operator:
@@ -95,7 +94,7 @@ const turnLock int64 = 0x7461_6368_6f02
 
 // takeTurn takes the lock if it is free; unlock is nil when it is not.
 func takeTurn(ctx context.Context, url string) (unlock func(), err error) {
-	conn, err := pgx.Connect(ctx, url)
+	conn, err := readmodel.Connect(ctx, url)
 	if err != nil {
 		return nil, err
 	}

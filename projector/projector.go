@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
@@ -151,11 +152,11 @@ func (p *Projector) session(ctx context.Context, started func()) (readmodel.Sche
 	if err != nil {
 		return "", err
 	}
-	conn, err := connect(ctx, p.config.URL, schema)
+	conn, done, err := p.open(ctx, schema)
 	if err != nil {
 		return schema, err
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
+	defer done()
 	s := &session{
 		source: p.config.Log, conn: conn, schema: schema, size: p.config.BatchSize, notify: true,
 		metrics: p.config.Metrics, log: p.config.Logger, started: started, progress: p.wentOn,
@@ -164,10 +165,27 @@ func (p *Projector) session(ctx context.Context, started func()) (readmodel.Sche
 }
 
 func (p *Projector) live(ctx context.Context) (readmodel.Schema, error) {
-	conn, err := connect(ctx, p.config.URL, "public")
+	conn, done, err := p.open(ctx, "public")
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
+	defer done()
 	return readmodel.Live(ctx, conn)
+}
+
+// open connects through a line. Call done at the end.
+func (p *Projector) open(ctx context.Context, schema readmodel.Schema) (conn *pgx.Conn, done func(), err error) {
+	config, err := pgx.ParseConfig(p.config.URL)
+	if err != nil {
+		return nil, nil, fmt.Errorf("database URL: %w", err)
+	}
+	line := readmodel.NewLine(config, hungAfter)
+	if conn, err = connectTo(ctx, config, schema); err != nil {
+		line.Close()
+		return nil, nil, err
+	}
+	return conn, func() {
+		_ = conn.Close(context.WithoutCancel(ctx)) // the server ends the session, or the line does
+		line.Close()
+	}, nil
 }

@@ -32,12 +32,20 @@ type session struct {
 	state    *state
 }
 
+// hungAfter is how long Postgres may give no sign of life before the projector gives its connection up. A server that only stood
+// still goes on with the same transaction before that; after it the machine may be gone, and the connection with it.
+const hungAfter = 20 * time.Second
+
 // connect opens a connection whose tables are those of the schema.
 func connect(ctx context.Context, url string, schema readmodel.Schema) (*pgx.Conn, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("database URL: %w", err)
 	}
+	return connectTo(ctx, config, schema)
+}
+
+func connectTo(ctx context.Context, config *pgx.ConnConfig, schema readmodel.Schema) (*pgx.Conn, error) {
 	config.RuntimeParams["search_path"] = string(schema)
 	config.RuntimeParams["timezone"] = "UTC"
 	// Statements are planned once, when the tables are empty and a scan of all rows looks cheapest. All of them

@@ -199,3 +199,15 @@ func (l *Line) note(asked time.Time, answered bool) {
 		_ = c.Close() // whoever uses it gets an error
 	}
 }
+
+// Connect is pgx.Connect for a server that may take connections and answer nothing.
+func Connect(ctx context.Context, url string) (*pgx.Conn, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("database URL: %w", err)
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = 2 * connectWithin
+	}
+	return pgx.ConnectConfig(ctx, config)
+}

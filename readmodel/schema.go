@@ -230,7 +230,7 @@ func Drop(ctx context.Context, tx execer, s Schema) error {
 
 // locked runs f on a connection that holds the lock of migrations.
 func locked(ctx context.Context, url string, f func(*pgx.Conn) error) error {
-	conn, err := pgx.Connect(ctx, url)
+	conn, err := Connect(ctx, url)
 	if err != nil {
 		return unreachable(err)
 	}
