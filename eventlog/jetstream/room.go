@@ -156,4 +156,3 @@ func (l *Log) limit(ctx context.Context) error {
 	}
 	return nil
 }
-
