@@ -12,7 +12,10 @@ type FullError struct {
 	Why, Next string
 }
 
-func (e *FullError) Error() string { return ErrFull.Error() + ": " + e.Why }
+func (e *FullError) Error() string { return e.Said() + ": " + e.Next }
+
+// Said returns the error without the next step.
+func (e *FullError) Said() string { return ErrFull.Error() + ": " + e.Why }
 
 // Is makes every FullError an ErrFull.
 func (e *FullError) Is(target error) bool { return target == ErrFull }

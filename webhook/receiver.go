@@ -99,8 +99,8 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) (int, Answe
 	}
 	seq, known, err := r.record(req.Context(), req.Header, body)
 	if full := new(eventlog.FullError); errors.As(err, &full) {
-		r.logger.Error("a delivery could not be recorded: the log is full", "delivery", req.Header.Get("X-GitHub-Delivery"), "error", err, "next", full.Next)
-		return http.StatusInsufficientStorage, Answer{Error: full.Error() + ": make room (" + full.Next + "), then deliver it again"}
+		r.logger.Error("a delivery could not be recorded: the log is full", "delivery", req.Header.Get("X-GitHub-Delivery"), "error", err)
+		return http.StatusInsufficientStorage, Answer{Error: full.Said() + ": make room (" + full.Next + "), then deliver it again"}
 	}
 	if err != nil {
 		r.logger.Error("a delivery could not be recorded; GitHub is asked for it again", "delivery", req.Header.Get("X-GitHub-Delivery"), "error", err)

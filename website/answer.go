@@ -82,7 +82,7 @@ func explain(err error) (e *client.Error, known bool) {
 		return &client.Error{Status: http.StatusServiceUnavailable, Message: "others change the same at this moment, and each time they were first; nothing was recorded", Next: "ask again"}, true
 	case errors.As(err, &full):
 		return &client.Error{
-			Status: http.StatusInsufficientStorage, Message: full.Error(),
+			Status: http.StatusInsufficientStorage, Message: full.Said(),
 			Next: full.Next + "; then ask again: what was recorded already is not recorded twice",
 		}, true
 	case noRoom(err):

@@ -114,7 +114,6 @@ func fillDisk(t *testing.T, dir string, look bool) {
 			t.Fatalf("there is room again: %v", err)
 		}
 	}
-	t.Logf("%s: appended", time.Since(began))
 	if r, err := l.Room(ctx); err != nil || r.Full != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -139,7 +138,6 @@ func fillDisk(t *testing.T, dir string, look bool) {
 					ids[id] = true
 				}
 			}
-			t.Logf("%s: read %d", time.Since(began), len(got))
 			seen += len(got)
 		}
 	}
@@ -147,5 +145,5 @@ func fillDisk(t *testing.T, dir string, look bool) {
 	if err != nil || int(head.Last) != acknowledged {
 		t.Errorf("the log ends at event %d, and %d were acknowledged (%v)", head.Last, acknowledged, err)
 	}
-	t.Logf("%d acknowledged, %d in the log", acknowledged, head.Last)
+	t.Logf("read again %s after there was room; %d acknowledged, %d in the log", time.Since(began), acknowledged, head.Last)
 }

@@ -39,7 +39,8 @@ func Run(t *testing.T, mib int, body func(t *testing.T, dir string)) {
 	cmd.Env = append(os.Environ(), inside+"="+t.TempDir())
 	cmd.SysProcAttr = Attributes()
 	out, err := cmd.CombinedOutput()
-	if t.Logf("%s", out); err != nil {
+	t.Logf("%s", out)
+	if err != nil {
 		t.Error(err)
 	}
 }
