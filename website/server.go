@@ -1,9 +1,9 @@
 package website
 
 import (
-	"io"
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync"

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -128,9 +130,12 @@ func (s Store) begin(at events.Seq) (Found, error) {
 // readAll reads a file. It looks for the event at a place, and calls f with every event; f may be nil.
 func readAll(b block, all []block, at events.Seq, f func(Record) error) (view, error) {
 	v := view{block: b}
-	buf, err := os.ReadFile(b.file)
+	buf, err := load(b, f == nil)
 	if err != nil {
 		return v, fmt.Errorf("read the log: %w", err)
+	}
+	if f == nil {
+		defer rooms.Put(&buf)
 	}
 	v.read = int64(len(buf))
 	checked, err := sumsOf(stream, b.number)
@@ -170,6 +175,30 @@ func readAll(b block, all []block, at events.Seq, f func(Record) error) (view, e
 	return v, nil
 }
 
+// rooms are buffers for files of which nothing is kept.
+var rooms sync.Pool
+
+// load reads a file, into a buffer that was used before if it may.
+func load(b block, again bool) ([]byte, error) {
+	if !again {
+		return os.ReadFile(b.file)
+	}
+	room, _ := rooms.Get().(*[]byte)
+	if room == nil || cap(*room) < int(b.size) {
+		room = new(make([]byte, 0, max(b.size, blockBytes+blockBytes/8)))
+	}
+	f, err := os.Open(b.file)
+	if err != nil {
+		return nil, err
+	}
+	buf := (*room)[:b.size]
+	n, err := io.ReadFull(f, buf)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = nil // it was cut a moment ago
+	}
+	return buf[:n], errors.Join(err, f.Close())
+}
+
 func idOf(r Record) (string, error) {
 	e, err := r.Event()
 	return e.Header[events.HeaderID], err
@@ -185,7 +214,7 @@ func (v *view) add(seq events.Seq, at, end int64) {
 }
 
 // resume returns where the next record begins that can be read; the end of buf if there is none.
-func (s sums) resume(buf []byte, from int) int {
+func (s *sums) resume(buf []byte, from int) int {
 	for at := from + 1; ; at++ {
 		// Every record of the log has a subject that begins like this.
 		if at+fixedBytes > len(buf) {
@@ -255,7 +284,7 @@ func readEnds(b block) (v view, err error) {
 }
 
 // final returns the record with which buf ends.
-func (s sums) final(buf []byte) (Record, bool) {
+func (s *sums) final(buf []byte) (Record, bool) {
 	for end := len(buf); end > 0; {
 		i := bytes.LastIndex(buf[:end], subjectStart)
 		if i < fixedBytes {

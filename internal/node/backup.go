@@ -160,7 +160,9 @@ func copyKept(from, to string) (names []string, err error) {
 
 // Restore makes an empty data directory that of a backup. The tables are not in a backup: the next start, or a replay, fills
 // them from the log.
-func (h *Host) Restore(ctx context.Context, dir string) (b Backup, err error) { return h.restore(ctx, dir, nil) }
+func (h *Host) Restore(ctx context.Context, dir string) (b Backup, err error) {
+	return h.restore(ctx, dir, nil)
+}
 
 func (h *Host) restore(ctx context.Context, dir string, step func(string) error) (b Backup, err error) {
 	if h.Config.NATS.URL != "" {

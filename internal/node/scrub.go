@@ -247,4 +247,6 @@ func (p *parts) checkLog(ctx context.Context) (any, error) {
 }
 
 // backup is `tacho backup` of a running Tacho.
-func (p *parts) backup(ctx context.Context, to io.Writer) error { return p.writeBackup(ctx, p.core, to) }
+func (p *parts) backup(ctx context.Context, to io.Writer) error {
+	return p.writeBackup(ctx, p.core, to)
+}
