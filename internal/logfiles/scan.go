@@ -57,7 +57,7 @@ func (s Store) Scan(ctx context.Context, f func(Record) error) (Found, error) {
 		if err := ctx.Err(); err != nil {
 			return found, err
 		}
-		if views[i], err = readAll(b, blocks, 0, f); err != nil {
+		if views[i], err = readAll(b, blocks, 0, nil, f); err != nil {
 			return found, err
 		}
 	}
@@ -79,10 +79,11 @@ func (s Store) Look(ctx context.Context, full int64, at events.Seq) (Found, erro
 	}
 	found.Whole = true
 	views := make([]view, len(blocks))
+	var rooms sync.Pool
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := len(blocks) - 1; i >= 0; i-- {
-		look := func(b block) (view, error) { return readAll(b, blocks, at, nil) }
+		look := func(b block) (view, error) { return readAll(b, blocks, at, &rooms, nil) }
 		if full -= blocks[i].size; full < 0 && i < len(blocks)-1 {
 			look, found.Whole = readEnds, false
 		}
@@ -127,14 +128,15 @@ func (s Store) begin(at events.Seq) (Found, error) {
 	return found, nil
 }
 
-// readAll reads a file. It looks for the event at a place, and calls f with every event; f may be nil.
-func readAll(b block, all []block, at events.Seq, f func(Record) error) (view, error) {
+// readAll reads a file. It looks for the event at a place, and calls f with every event; f may be nil. rooms are buffers for files of
+// which f keeps nothing; they may be nil.
+func readAll(b block, all []block, at events.Seq, rooms *sync.Pool, f func(Record) error) (view, error) {
 	v := view{block: b}
-	buf, err := load(b, f == nil)
+	buf, err := load(b, rooms)
 	if err != nil {
 		return v, fmt.Errorf("read the log: %w", err)
 	}
-	if f == nil {
+	if rooms != nil {
 		defer rooms.Put(&buf)
 	}
 	v.read = int64(len(buf))
@@ -175,12 +177,9 @@ func readAll(b block, all []block, at events.Seq, f func(Record) error) (view, e
 	return v, nil
 }
 
-// rooms are buffers for files of which nothing is kept.
-var rooms sync.Pool
-
-// load reads a file, into a buffer that was used before if it may.
-func load(b block, again bool) ([]byte, error) {
-	if !again {
+// load reads a file, into a buffer of rooms unless they are nil.
+func load(b block, rooms *sync.Pool) ([]byte, error) {
+	if rooms == nil {
 		return os.ReadFile(b.file)
 	}
 	room, _ := rooms.Get().(*[]byte)
@@ -278,7 +277,7 @@ func readEnds(b block) (v view, err error) {
 		}
 		if window == b.size {
 			// There is something wrong: find out where.
-			return readAll(b, []block{b}, 0, nil)
+			return readAll(b, []block{b}, 0, nil, nil)
 		}
 	}
 }
