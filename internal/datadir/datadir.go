@@ -5,6 +5,8 @@
 //	nats.port         the port of its NATS server, kept so that collectors find it again
 //	web.pem           the certificate that the website shows, nats.pem that of the NATS server
 //	log/              the log
+//	log.seen          how far the log was when it was seen last, log.scrub how far it was read again
+//	log.repair/       a new log that a repair makes, log.damaged-TIME/ the files of an old one
 //	postgres/         the projections
 //	credentials/      the keys of the collectors of this machine
 //	versions/         the programs of supervised collectors

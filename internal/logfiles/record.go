@@ -62,21 +62,26 @@ func (r Record) Event() (events.Stored, error) {
 }
 
 // sums makes the checksums of one block. Their key is the name of the stream and the number of the block.
-type sums struct{ digest *highwayhash.Digest64 }
+type sums struct {
+	digest *highwayhash.Digest64
+	room   [sumBytes]byte
+	// subject is that of the last record: most have the same as the one before.
+	subject events.Subject
+}
 
-func sumsOf(stream string, block int) (sums, error) {
+func sumsOf(stream string, block int) (*sums, error) {
 	key := sha256.Sum256(fmt.Appendf(nil, "%s-%d", stream, block))
 	d, err := highwayhash.NewDigest64(key[:])
-	return sums{d}, err
+	return &sums{digest: d}, err
 }
 
 // sum returns the checksum of a record without its own.
-func (s sums) sum(fixed, subject, rest []byte) []byte {
+func (s *sums) sum(fixed, subject, rest []byte) []byte {
 	s.digest.Reset()
-	for _, part := range [][]byte{fixed[4:20], subject, rest} {
-		_, _ = s.digest.Write(part) // cannot fail
-	}
-	return s.digest.Sum(nil)
+	_, _ = s.digest.Write(fixed[4:20]) // cannot fail
+	_, _ = s.digest.Write(subject)
+	_, _ = s.digest.Write(rest)
+	return s.digest.Sum(s.room[:0])
 }
 
 // mark is what else a record can be than an event.
@@ -96,7 +101,7 @@ var (
 )
 
 // read returns the record at an offset and where it ends. The record holds parts of buf.
-func (s sums) read(buf []byte, at int) (r Record, m mark, end int, err error) {
+func (s *sums) read(buf []byte, at int) (r Record, m mark, end int, err error) {
 	b := buf[at:]
 	if len(b) < fixedBytes+sumBytes {
 		return r, m, 0, errShort
@@ -134,9 +139,12 @@ func (s sums) read(buf []byte, at int) (r Record, m mark, end int, err error) {
 	case seq&erased != 0 || seq == 0:
 		m = overwritten
 	}
+	if named := b[fixedBytes : fixedBytes+subject]; string(named) != string(s.subject) {
+		s.subject = events.Subject(named)
+	}
 	return Record{
 		Seq: events.Seq(seq &^ (erased | deleted)), At: time.Unix(0, int64(binary.LittleEndian.Uint64(b[12:]))).UTC(),
-		Subject: events.Subject(b[fixedBytes : fixedBytes+subject]), Header: body[:header], Data: body[header:],
+		Subject: s.subject, Header: body[:header], Data: body[header:],
 	}, m, at + int(length), nil
 }
 
@@ -153,7 +161,7 @@ func subjectAt(buf []byte, at int) events.Subject {
 }
 
 // appendRecord appends a record with its checksum.
-func (s sums) appendRecord(buf []byte, r Record) []byte {
+func (s *sums) appendRecord(buf []byte, r Record) []byte {
 	from := len(buf)
 	length := fixedBytes + len(r.Subject) + len(r.Header) + len(r.Data) + sumBytes
 	bit := uint32(0)

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -55,7 +57,7 @@ func (s Store) Scan(ctx context.Context, f func(Record) error) (Found, error) {
 		if err := ctx.Err(); err != nil {
 			return found, err
 		}
-		if views[i], err = readAll(b, blocks, 0, f); err != nil {
+		if views[i], err = readAll(b, blocks, 0, nil, f); err != nil {
 			return found, err
 		}
 	}
@@ -77,10 +79,11 @@ func (s Store) Look(ctx context.Context, full int64, at events.Seq) (Found, erro
 	}
 	found.Whole = true
 	views := make([]view, len(blocks))
+	var rooms sync.Pool
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := len(blocks) - 1; i >= 0; i-- {
-		look := func(b block) (view, error) { return readAll(b, blocks, at, nil) }
+		look := func(b block) (view, error) { return readAll(b, blocks, at, &rooms, nil) }
 		if full -= blocks[i].size; full < 0 && i < len(blocks)-1 {
 			look, found.Whole = readEnds, false
 		}
@@ -125,12 +128,16 @@ func (s Store) begin(at events.Seq) (Found, error) {
 	return found, nil
 }
 
-// readAll reads a file. It looks for the event at a place, and calls f with every event; f may be nil.
-func readAll(b block, all []block, at events.Seq, f func(Record) error) (view, error) {
+// readAll reads a file. It looks for the event at a place, and calls f with every event; f may be nil. rooms are buffers for files of
+// which f keeps nothing; they may be nil.
+func readAll(b block, all []block, at events.Seq, rooms *sync.Pool, f func(Record) error) (view, error) {
 	v := view{block: b}
-	buf, err := os.ReadFile(b.file)
+	buf, err := load(b, rooms)
 	if err != nil {
 		return v, fmt.Errorf("read the log: %w", err)
+	}
+	if rooms != nil {
+		defer rooms.Put(&buf)
 	}
 	v.read = int64(len(buf))
 	checked, err := sumsOf(stream, b.number)
@@ -170,6 +177,27 @@ func readAll(b block, all []block, at events.Seq, f func(Record) error) (view, e
 	return v, nil
 }
 
+// load reads a file, into a buffer of rooms unless they are nil.
+func load(b block, rooms *sync.Pool) ([]byte, error) {
+	if rooms == nil {
+		return os.ReadFile(b.file)
+	}
+	room, _ := rooms.Get().(*[]byte)
+	if room == nil || cap(*room) < int(b.size) {
+		room = new(make([]byte, 0, max(b.size, blockBytes+blockBytes/8)))
+	}
+	f, err := os.Open(b.file)
+	if err != nil {
+		return nil, err
+	}
+	buf := (*room)[:b.size]
+	n, err := io.ReadFull(f, buf)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = nil // it was cut a moment ago
+	}
+	return buf[:n], errors.Join(err, f.Close())
+}
+
 func idOf(r Record) (string, error) {
 	e, err := r.Event()
 	return e.Header[events.HeaderID], err
@@ -185,7 +213,7 @@ func (v *view) add(seq events.Seq, at, end int64) {
 }
 
 // resume returns where the next record begins that can be read; the end of buf if there is none.
-func (s sums) resume(buf []byte, from int) int {
+func (s *sums) resume(buf []byte, from int) int {
 	for at := from + 1; ; at++ {
 		// Every record of the log has a subject that begins like this.
 		if at+fixedBytes > len(buf) {
@@ -249,13 +277,13 @@ func readEnds(b block) (v view, err error) {
 		}
 		if window == b.size {
 			// There is something wrong: find out where.
-			return readAll(b, []block{b}, 0, nil)
+			return readAll(b, []block{b}, 0, nil, nil)
 		}
 	}
 }
 
 // final returns the record with which buf ends.
-func (s sums) final(buf []byte) (Record, bool) {
+func (s *sums) final(buf []byte) (Record, bool) {
 	for end := len(buf); end > 0; {
 		i := bytes.LastIndex(buf[:end], subjectStart)
 		if i < fixedBytes {

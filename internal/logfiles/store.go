@@ -165,7 +165,7 @@ type Writer struct {
 	store  Store
 	limit  int
 	number int
-	sums   sums
+	sums   *sums
 	buf    []byte
 	last   events.Seq
 }

@@ -61,7 +61,7 @@ type merging struct {
 	diverged events.Seq
 	// elsewhere is an event behind the archive that is not the one that was seen; 0 if there is none.
 	elsewhere events.Seq
-	matched  bool
+	matched   bool
 	// highest is the last event in the files.
 	highest events.Seq
 }

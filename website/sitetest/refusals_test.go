@@ -70,6 +70,8 @@ func TestRefusalsSayWhatIsWrongAndWhatToDo(t *testing.T) {
 		"bad seal":            {method: "POST", path: "/api/v1/definitions?seal=x", body: string(st.suite.Canonical()), header: permitted(), status: 400, says: "it is no seal"},
 		"bad definitions":     {method: "POST", path: "/api/v1/definitions", body: `{"version":1,"colour":"red"}`, header: permitted(), status: 400, says: "colour"},
 		"cannot verify":       {method: "POST", path: "/api/v1/replay/verify", header: permitted(), status: 501, says: "tacho replay --verify"},
+		"cannot check":        {method: "POST", path: "/api/v1/log/check", header: permitted(), status: 501, says: "tacho log check"},
+		"cannot back up":      {method: "POST", path: "/api/v1/log/backup", header: permitted(), status: 501, says: "tacho backup"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			method := c.method
