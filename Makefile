@@ -128,7 +128,7 @@ outage: ## Take the artifact server, NATS and Postgres down for 90, 60 and 60 se
 	TACHO_OUTAGE=full $(GO) test -run '^(TestOutagesCostNobodyAJob|TestAFloodOfOutput)$$' -count 1 -v -timeout 20m ./cmd/tacho
 
 .PHONY: chaos
-chaos: ## Make every fault that a cluster can have while jobs run, and measure what is seen; half an hour
+chaos: ## Make every fault that a cluster can have while jobs run, and measure what is seen; a quarter of an hour
 	TACHO_CHAOS=full $(GO) test -run '^TestChaos$$' -count 1 -v -timeout 90m ./cmd/tacho
 
 .PHONY: fuzz

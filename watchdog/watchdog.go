@@ -17,7 +17,8 @@
 //
 // Package presence tells who is silent. No collector is called silent while the log is being read or is away, or before
 // all were listened to for OfflineAfter. Unknown values are not judged: the length of a job if none like it has ended,
-// and the tables if there is no way to ask them.
+// and the tables if there is no way to ask them. Clocks of machines do not count: what is seen to begin lasts by the clock
+// that never jumps (since.go).
 //
 // # When the log itself is away
 //

@@ -104,7 +104,7 @@ func newChaos(t *testing.T, b budgets, l links) *chaos {
 	for i := range b.lanes {
 		names = append(names, collectorOf(i))
 	}
-	c.nodes = newNodes(t, l, b.pings, names...)
+	c.nodes = newNodesOn(t, l, b.pings, names...)
 	c.connect()
 	c.startPostgres()
 	t.Cleanup(c.stopPostgres)

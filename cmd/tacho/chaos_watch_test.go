@@ -135,7 +135,7 @@ func (w *witness) ready(ctx context.Context) {
 	}
 	for _, c := range answer.Checks {
 		if !c.OK {
-			s.says += c.Name + ": " + c.Detail + "; "
+			s.says += c.Name + ": " + c.Detail + "\n"
 		}
 	}
 	for _, a := range answer.Alerts {
@@ -282,8 +282,8 @@ func wrong(appends, readies []sample, from time.Time) (d time.Duration) {
 func (f *figures) checks() string {
 	var names []string
 	for _, text := range f.Says {
-		for part := range strings.SplitSeq(text, "; ") {
-			if name, _, _ := strings.Cut(part, ":"); name != "" && !slices.Contains(names, name) {
+		for line := range strings.Lines(text) {
+			if name, _, _ := strings.Cut(strings.TrimSpace(line), ":"); name != "" && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

@@ -43,8 +43,14 @@ type nodes struct {
 	running [3]*exec.Cmd
 }
 
-// newNodes starts three nodes. pings is what their configuration says of pings.
-func newNodes(t *testing.T, l links, pings string, collectors ...events.CollectorName) *nodes {
+// newNodes starts three nodes that reach one another, and notice soon when one does not answer.
+func newNodes(t *testing.T, collectors ...events.CollectorName) *nodes {
+	t.Helper()
+	return newNodesOn(t, newWires(t), `ping_interval: "1s"`, collectors...)
+}
+
+// newNodesOn starts three nodes on links. pings is what their configuration says of pings.
+func newNodesOn(t *testing.T, l links, pings string, collectors ...events.CollectorName) *nodes {
 	t.Helper()
 	n := &nodes{t: t, links: l}
 	accounts := ""
@@ -174,7 +180,7 @@ type inCluster struct {
 const offlineInCluster = 15 * time.Second
 
 func newInCluster(t *testing.T) *inCluster {
-	c := &inCluster{site: newSite(t), nodes: newNodes(t, newWires(t), `ping_interval: "1s"`, "left", "right")}
+	c := &inCluster{site: newSite(t), nodes: newNodes(t, "left", "right")}
 	// Each of the two jobs of a request has 3 programs that nap twice, so it lasts much longer than a collector may be
 	// silent.
 	for _, nap := range []string{`"0.1"`, `"0.15"`, `"0.2"`} {
