@@ -70,7 +70,7 @@ staticcheck:
 exhaustive:
 	$(ROOMY) $(EXHAUSTIVE) -typeonly '^github\.com/tachobench/tacho/' ./...
 
-# Every fold against the truth of random stories, after each of their events: a hundred thousand of them in all. A failure names
+# Every fold against the truth of random stories, after each of their events: some thirty thousand of them in all. A failure names
 # the seed that repeats it.
 .PHONY: stories
 stories: ## Hold every fold of the log against random stories
@@ -112,7 +112,13 @@ raced:
 # What the race detector makes too slow to be done in full under it.
 .PHONY: models
 models:
-	$(GO) test $(UNRACED) -vet off -run '^TestRandom|^TestTenThousandRequestsInThirtyDays$$|^TestRequestsOfWhichThree' ./scheduler ./internal/farm
+	$(GO) test $(UNRACED) -vet off -run '^TestRandom|^TestRequestsOfManyDays$$|^TestRequestsOfWhichThree' ./scheduler ./internal/farm
+
+# The same with the counts of a long run, for a night or before a release: 10,000 graphs, a month of requests.
+.PHONY: soak
+soak: ## Play many more random worlds than the check does, about ten minutes
+	$(ROOMY) $(GO) test -tags soak -vet off -count 1 -timeout 60m -run Agrees ./rules/ledger ./projector ./collector ./eventlog/door
+	$(GO) test -tags soak -vet off -count 1 -timeout 60m -run '^TestRandom|^TestRequestsOfManyDays$$|^TestRequestsOfWhichThree' ./scheduler ./internal/farm
 
 # The stories have a step of their own.
 .PHONY: pure

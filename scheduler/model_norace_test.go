@@ -1,24 +1,17 @@
-//go:build !race
+//go:build !race && !soak
 
 package scheduler
 
-import "time"
-
-// modelLives is how many random worlds the test runs.
-const modelLives = 5_000
+// How many random worlds the tests play in each check. make soak plays many times as many.
+const (
+	modelLives  = 2_000
+	graphWorlds = 2_500
+	keepWorlds  = 30
+)
 
 // poolLives is how many random pools the test runs; the large one has so many machines and jobs.
 const (
-	poolLives    = 100
+	poolLives    = 40
 	poolMachines = 100
 	poolJobs     = 5000
 )
-
-// graphWorlds is how many random farms with graphs the test plays.
-const graphWorlds = 10_000
-
-// keepWorlds is how many random farms the test of the jobs of requests plays.
-const keepWorlds = 60
-
-// freshWithin is how long 1,000 jobs that were done before may take.
-const freshWithin = 2 * time.Second

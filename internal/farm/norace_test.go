@@ -1,15 +1,15 @@
-//go:build !race
+//go:build !race && !soak
 
 package farm
 
-// simulated is how many requests the long simulation runs.
-const simulated = 10_000
+// simulated is how many requests the simulation runs in each check. make soak runs a month of them.
+const simulated = 2_500
 
 // lives is how many random lives are run.
-const lives = 100
+const lives = 40
 
 // graphLogs is how many random logs of graphs are compared.
-const graphLogs uint64 = 8
+const graphLogs uint64 = 6
 
 // retriggers is how many are asked for at once.
 const retriggers = 1000

@@ -22,10 +22,9 @@ import (
 	"github.com/tachobench/tacho/shell"
 )
 
-// A month of a busy farm: the scheduler decides on the log in memory, in simulated time. Actors play the collectors
-// by the rules of package job. Afterwards an observer that does not know the scheduler
-// reads the whole log: see simulation_check_test.go for what must hold. Under the race detector it is less than a day.
-func TestTenThousandRequestsInThirtyDays(t *testing.T) {
+// A week of a busy farm, a month of it in make soak: the scheduler decides on the log in memory, in simulated time. Actors
+// play the collectors by the rules of package job. Afterwards an observer that does not know the scheduler reads the whole log: see simulation_check_test.go for what must hold. Under the race detector it is less than a day.
+func TestRequestsOfManyDays(t *testing.T) {
 	simulate(t, simulated, simulated*(30*24*time.Hour/10_000), 1)
 }
 

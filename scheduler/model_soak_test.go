@@ -1,0 +1,17 @@
+//go:build !race && soak
+
+package scheduler
+
+// How many random worlds the tests play in a long run.
+const (
+	modelLives  = 5_000
+	graphWorlds = 10_000
+	keepWorlds  = 60
+)
+
+// poolLives is how many random pools the test runs; the large one has so many machines and jobs.
+const (
+	poolLives    = 100
+	poolMachines = 100
+	poolJobs     = 5000
+)
