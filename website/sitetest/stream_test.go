@@ -252,7 +252,7 @@ func TestOutputOfAJobThatWasGivenBack(t *testing.T) {
 	s := open(t, nil)
 	st := s.story()
 	lane := st.work.Lane()
-	write := func(number int64) {
+	write := func(number int) {
 		if err := s.log.WriteLog(s.ctx, lane, eventlog.LogChunk{JobID: st.work.ID, Attempt: 1, Number: number, Text: "line\n"}); err != nil {
 			t.Fatal(err)
 		}
