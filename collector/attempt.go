@@ -67,11 +67,17 @@ func (a *attempt) run(ctx context.Context, delivery eventlog.Delivery) job.Comma
 	stop(nil)
 	<-prolonged
 	end := a.end(outer, cause, err)
+	var told *events.Printed
+	if a.numbered {
+		told = &events.Printed{Bytes: printed.Bytes, Dropped: printed.Dropped, Last: printed.Last}
+	}
+	if release, back := end.(job.Release); back {
+		release.Printed = told
+		return release
+	}
 	if finish, ends := end.(job.Finish); ends {
 		finish.Evicted, finish.Phases, finish.Jobserver = a.c.evicted(), a.sink.phases, a.sink.jobserver
-		if a.numbered {
-			finish.Printed = &events.Printed{Bytes: printed.Bytes, Dropped: printed.Dropped, Last: printed.Last}
-		}
+		finish.Printed = told
 		if a.spec.Matched {
 			finish.Used = a.sink.used
 		}

@@ -313,6 +313,10 @@ func grownFacts() map[string]Fact {
 		"request.started.v1-graphs":   RequestStarted{RequestID: "r0011223344556677", Definitions: "d1", Jobs: 2, Backfill: 1, Graphs: 2},
 		"backfill.admitted.v1-graphs": BackfillAdmitted{RequestID: "r0011223344556677", Parent: "99aa", Jobs: 10, Graphs: 1},
 		"graph.admitted.v1-graphs":    GraphAdmitted{RequestID: "r0011223344556677", Key: "k1", Kind: GraphRepair, Jobs: 1, Graphs: 1},
+		"attempt.released.v1-printed": AttemptReleased{
+			Lane: Lane{Target: "x86_64", Set: 1}, Place: 3, JobID: "j1122334455667788", Collector: "eider", Token: 40, Attempt: 1, Reason: "drain",
+			Printed: &Printed{Bytes: 4096, Last: 2},
+		},
 		"attempt.released.v1-unready": AttemptReleased{
 			Lane: Lane{Target: "x86_64", Set: 1}, Place: 3, JobID: "j1122334455667788", Collector: "eider", Token: 40, Attempt: 1,
 			Reason: "collector.before failed on this machine: drop-caches: exit status 1", Unready: true,

@@ -396,6 +396,8 @@ type AttemptReleased struct {
 	HostFull *HostFull `json:"host_full,omitempty"`
 	// Unready is set when a command of the machine's own configuration failed that runs before or after what is measured.
 	Unready bool `json:"unready,omitempty"`
+	// Printed tells how much output the attempt made; nil if it began no command, or if its definitions are of version 1.
+	Printed *Printed `json:"printed,omitempty"`
 }
 
 // HostFull says that a host has less free memory than a job reserves, both in MiB.

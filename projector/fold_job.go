@@ -123,6 +123,9 @@ func (s *state) foldWork(m moment, f events.WorkFact) {
 	case events.AttemptLost:
 		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, readmodel.AttemptLost, f.Reason)
 	case events.AttemptReleased:
+		if a := s.current(report{f.Lane, f.JobID, f.Token}); a != nil {
+			a.Printed = f.Printed
+		}
 		s.endAttempt(m, report{f.Lane, f.JobID, f.Token}, readmodel.AttemptReleased, f.Reason)
 	case events.JobFinished:
 		// There is no attempt if the job was cancelled before it ran, or has no attempts left.

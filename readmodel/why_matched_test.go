@@ -63,7 +63,9 @@ func TestWhyAMatchedJobWaits(t *testing.T) {
 			"no machine that can run it takes jobs: eider-1-1 has been offline since 2026-11-22 12:00:00 UTC and eider-1-2 has been draining since 2026-11-22 12:00:00 UTC",
 		},
 		{
-			"none knows builds", func(r *whyRows) { r.job.Built, r.park.slots[0].Version, r.park.slots[1].State = &JobBuilt{}, "v1", CollectorOffline }, WaitUnable,
+			"none knows builds", func(r *whyRows) {
+				r.job.Built, r.park.slots[0].Version, r.park.slots[1].State = &JobBuilt{}, "v1", CollectorOffline
+			}, WaitUnable,
 			"no machine that can run it has a collector that knows builds: eider-1-1 runs version v1; update it: `tacho collector want VERSION` does so under a supervisor",
 		},
 		{

@@ -252,17 +252,26 @@ func (l *logWriter) send(text string) error {
 // state says whether all output of a job was written, also in words; empty if the job has not ended, or its end does not
 // tell how much there is.
 func (l *logWriter) state(job readmodel.JobHistory) (client.OutputState, string) {
+	if !job.State.Terminal() {
+		return "", ""
+	}
+	newest, told := 0, false
 	for _, a := range job.AttemptList {
-		if a.Printed == nil {
+		if a.Attempt >= newest {
+			newest, told = a.Attempt, a.Printed != nil
+		}
+		if a.Printed == nil { // it was lost, and its last piece is not known
 			continue
 		}
-		switch have := l.last[a.Attempt]; {
-		case have < a.Printed.Last:
+		if have := l.last[a.Attempt]; have < a.Printed.Last {
 			return client.OutputComing, fmt.Sprintf("still coming: %d of %s are here; if its collector has stopped, the others are lost", have, phrase.Count(a.Printed.Last, "piece"))
-		case l.gaps:
-			return client.OutputGaps, "not complete: it has gaps, because old output is not kept for ever"
 		}
-		return client.OutputComplete, "complete"
 	}
-	return "", ""
+	switch {
+	case !told:
+		return "", ""
+	case l.gaps:
+		return client.OutputGaps, "not complete: it has gaps, because old output is not kept for ever"
+	}
+	return client.OutputComplete, "complete"
 }

@@ -153,13 +153,13 @@ func decideRelease(l Lane, lane events.Lane, c Release) ([]events.Fact, error) {
 				Lane: lane, Place: l.Place, JobID: l.JobID, RequestID: l.Job.RequestID, Collector: l.Collector,
 				Token: c.Token, Attempt: l.Attempt, Lost: l.Lost, Outcome: events.Failure, Fault: events.ErrorTransient,
 				Reason:     fmt.Sprintf("transient errors with its artifact for more than %s, the last: %s", c.Deadline, c.Reason),
-				DurationMS: l.took(c.At), Failing: &l.Job.Artifact, Since: Stamp(since),
+				DurationMS: l.took(c.At), Failing: &l.Job.Artifact, Since: Stamp(since), Printed: c.Printed,
 			}}, nil
 		}
 	}
 	released := l.released(lane, c.Reason)
 	released.Transient, released.Since, released.HostFull = c.Transient, Stamp(since), c.HostFull
-	released.Unready = c.Unready
+	released.Unready, released.Printed = c.Unready, c.Printed
 	if c.Taken {
 		return []events.Fact{released, l.closed(lane)}, nil
 	}

@@ -128,6 +128,8 @@ type Release struct {
 	HostFull *events.HostFull
 	// Unready is set when a command of the machine's own configuration failed.
 	Unready bool
+	// Printed tells how much output the attempt made; nil if that is not known.
+	Printed *events.Printed
 }
 
 // Withdraw ends a job that was dispatched but is not being executed, because its request was cancelled.

@@ -247,6 +247,34 @@ func TestTheLastLineSaysThatOutputIsComplete(t *testing.T) {
 	}
 }
 
+// A job that was given back tells how much it printed by then. That is complete once the job has ended, and all of it is here.
+func TestOutputOfAJobThatWasGivenBack(t *testing.T) {
+	s := open(t, nil)
+	st := s.story()
+	lane := st.work.Lane()
+	write := func(number int) {
+		if err := s.log.WriteLog(s.ctx, lane, eventlog.LogChunk{JobID: st.work.ID, Attempt: 1, Number: number, Text: "line\n"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(when string, want client.OutputState) {
+		t.Helper()
+		var text strings.Builder
+		if state, err := s.now().JobLog(s.ctx, st.work.ID, false, &text); err != nil || state != want {
+			t.Errorf("%s: %v, the output is %q, want %q: %q", when, err, state, want, text.String())
+		}
+	}
+	write(1)
+	s.tell(events.AttemptReleased{
+		Lane: lane, Place: st.places[lane], JobID: st.work.ID, Collector: "amd-0", Token: st.token, Attempt: 1, Reason: "drain", Printed: &events.Printed{Bytes: 10, Last: 2},
+	})
+	expect("while it waits", "")
+	s.tell(events.JobFinished{Lane: lane, Place: st.places[lane], JobID: st.work.ID, RequestID: st.running, Attempt: 1, Outcome: events.Cancelled})
+	expect("with a piece on its way", client.OutputComing)
+	write(2)
+	expect("with all pieces", client.OutputComplete)
+}
+
 // If the answer to a HEAD of a stream did not end, the next call on the connection would wait for it.
 func TestTheHeaderOfAStreamIsAnAnswer(t *testing.T) {
 	s := open(t, nil)
