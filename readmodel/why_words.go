@@ -27,7 +27,11 @@ func (r whyRows) words(w Why) string {
 	case WaitNeeds, WaitSkipped: // see heldWords
 	case WaitNext:
 		if r.job.Place > 0 {
-			return fmt.Sprintf("it is the next job that runs on %s: its collector has not begun it yet", lane)
+			words := fmt.Sprintf("it is the next job that runs on %s: its collector has not begun it yet", lane)
+			if r.job.Reason != "" {
+				words += "; its last attempt was not the end of it: " + r.job.Reason
+			}
+			return words
 		}
 		return fmt.Sprintf("it is dispatched next on %s%s", lane, w.Running.words("; "))
 	case WaitLane:

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,7 +31,12 @@ func TestAFloodOfOutput(t *testing.T) {
 		s.floods(stop)
 	})
 	f.must("request", "master", "v1")
-	f.eventually("it floods", time.Minute, func() bool { return strings.Contains(f.must("collector", "list"), "benchmarking") })
+	f.eventually("it floods", time.Minute, func() bool {
+		return slices.ContainsFunc(f.events(), func(e events.Recorded) bool {
+			d, begun := e.Fact.(events.JobDequeued)
+			return begun && d.Job.Kind == "flood"
+		})
+	})
 	f.stopNATS()
 	pass(away)
 	back := time.Now()
@@ -53,7 +59,9 @@ func TestAFloodOfOutput(t *testing.T) {
 		t.Errorf("the collector was heard %v after NATS was back", heard)
 	}
 	f.checkLog()
-	f.checkFlood()
+	if took := f.checkFlood(); took < away {
+		t.Errorf("it flooded for %v", took)
+	}
 }
 
 // floods gives the suite a kind whose jobs print a gigabyte and then more until there is a file, in lines of 13 bytes with
@@ -61,6 +69,7 @@ func TestAFloodOfOutput(t *testing.T) {
 func (s *site) floods(stop string) {
 	s.t.Helper()
 	s.replace("naps.toml", "version = 1", "version = 2")
+	s.replace("naps.toml", `timeout = "30s"`, `timeout = "5m"`)
 	s.replace("naps.toml", "[[profile]]\nname = \"quick\"", `
 [[kind]]
 name = "flood"
@@ -90,8 +99,9 @@ date +%%s%%N
 	}
 }
 
-// checkFlood reports what is wrong with the flood: in the log, in what its job printed, and in the memory of its collector.
-func (f *farm) checkFlood() {
+// checkFlood reports what is wrong with the flood: in the log, in what its job printed, and in the memory of its collector. It
+// returns how long the flood was.
+func (f *farm) checkFlood() time.Duration {
 	t := f.t
 	t.Helper()
 	var ended events.JobFinished
@@ -102,6 +112,9 @@ func (f *farm) checkFlood() {
 		case events.AttemptLost, events.AttemptReleased, events.CollectorOffline, events.CollectorSilent:
 			t.Errorf("event %d: %+v", e.Seq, fact)
 		case events.JobFinished:
+			if fact.Outcome != events.Success {
+				t.Errorf("event %d: %+v", e.Seq, fact)
+			}
 			if fact.Printed != nil && fact.Printed.Bytes > 1<<30 {
 				ended, at = fact, e.Time
 			}
@@ -141,6 +154,7 @@ func (f *farm) checkFlood() {
 		t.Errorf("the job ended %v after its command", late)
 	}
 	t.Logf("%d MiB in %v; the job ended %v later; the collector had %s kB at its peak; %q", ended.Printed.Bytes>>20, over.Sub(begun), at.Sub(over), peak[1], gaps)
+	return over.Sub(begun)
 }
 
 func number(t *testing.T, text string) int {

@@ -34,7 +34,7 @@ func (c *jobOutputCmd) Run(ctx context.Context, p *Program) error {
 		return next(cl.JobOutput(ctx, c.Job, c.Name, w), fmt.Sprintf("see `tacho job show %s`", c.Job))
 	}
 	if c.To == "-" {
-		return fetch(p.Stdout)
+		return fetch(p.exactly(p.Stdout))
 	}
 	to := c.To
 	if to == "" {
