@@ -33,7 +33,8 @@ func TestWhoIsBelievedAboutTheEndOfTheLog(t *testing.T) {
 			}
 			err := led(c)
 			quorum := new(eventlog.QuorumError)
-			switch errors.As(err, &quorum); {
+			errors.As(err, &quorum)
+			switch {
 			case tc.want < 0 && err != nil, tc.want >= 0 && !errors.Is(err, ErrAgain), quorum.Quiet != max(tc.want, 0):
 				t.Errorf("%v, quiet for %s", err, quorum.Quiet)
 			}
