@@ -334,8 +334,9 @@ func TestChaos(t *testing.T) {
 				"[collector]\nmeasure = \"shared\"\nbeat_every = \"1s\"\nack_wait = \"3s\"\n",
 		}, newWires(t))
 		// An election takes up to 9 s, and longer where much else runs.
+		// TestANodeThatStandsStillIsLeft pauses leaders.
 		short := c.faultsOfNodes(4*time.Second, 20*time.Second)
-		for _, f := range short[:3] {
+		for _, f := range []fault{short[0], short[2]} {
 			c.do(f)
 		}
 		c.judge()
