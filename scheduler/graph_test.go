@@ -279,6 +279,10 @@ func randomKinds(r *rand.Rand) suite.Definitions {
 			if r.IntN(3) == 0 {
 				need.Until = events.UntilEnded
 				need.Across = []string{"all"}
+			} else if r.IntN(3) == 0 {
+				need.Output, k.Shared = "out", k.Matched()
+				b := &d.Kinds[on]
+				b.Does, b.Steps, b.Outputs, b.Backfill = suite.DoesBuild, [][]string{{"make"}}, []suite.OutputPaths{{Name: "out", Paths: []string{"out"}}}, false
 			}
 			k.Needs = append(k.Needs, need)
 		}
@@ -287,7 +291,7 @@ func randomKinds(r *rand.Rand) suite.Definitions {
 	for i := len(d.Kinds) - 1; i >= 0; i-- { // what a backfill needs is one
 		for _, n := range d.Kinds[i].Needs {
 			on := int(n.Kind[0] - 'a')
-			d.Kinds[on].Backfill = (d.Kinds[on].Backfill || d.Kinds[i].Backfill) && !d.Kinds[on].Matched()
+			d.Kinds[on].Backfill = (d.Kinds[on].Backfill || d.Kinds[i].Backfill) && !d.Kinds[on].Matched() && !d.Kinds[on].Builds()
 		}
 	}
 	r.Shuffle(len(d.Kinds), func(i, j int) { d.Kinds[i], d.Kinds[j] = d.Kinds[j], d.Kinds[i] })
@@ -295,11 +299,11 @@ func randomKinds(r *rand.Rand) suite.Definitions {
 	return d
 }
 
-// TestRandomGraphs plays random requests with random needs, ends, reruns, repairs and cancels, on a scheduler that dies
+// TestRandomGraphs plays random requests with random needs, outputs, ends, reruns, repairs and cancels, on a scheduler that dies
 // now and then. The judge sees that no job runs before its needs, and that the states are those of its own fold; at the
 // end no job is left that could run.
 func TestRandomGraphs(t *testing.T) {
-	moved := 0
+	moved, early := 0, 0
 	for seed := range uint64(graphWorlds) {
 		r := rand.New(rand.NewPCG(seed, 13))
 		named := &seeded{TB: t, seed: seed}
@@ -365,10 +369,11 @@ func TestRandomGraphs(t *testing.T) {
 			named.Fatalf("%d graphs are left, %d blocked jobs and %d seats", len(f.state.Graphs), f.state.Blocked, f.state.Seats.All)
 		}
 		moved += f.moved
+		early += f.judge.early
 	}
-	t.Logf("%d jobs moved", moved)
-	if moved < graphWorlds/100 {
-		t.Errorf("only %d jobs moved in %d worlds", moved, graphWorlds)
+	t.Logf("%d jobs moved, %d began while what they use was being built", moved, early)
+	if moved < graphWorlds/100 || early < graphWorlds/100 {
+		t.Errorf("only %d jobs moved in %d worlds, and %d began early", moved, graphWorlds, early)
 	}
 }
 

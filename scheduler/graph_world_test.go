@@ -44,6 +44,8 @@ type graphFarm struct {
 	within time.Duration
 	// done says what else a success of a job means, and completes its end; nil for nothing.
 	done func(j *ledger.Job, f *events.JobFinished) []events.Fact
+	// yielded are the tokens of the attempts that have stored their output, in random worlds.
+	yielded map[events.Seq]bool
 }
 
 func newGraphFarm(t testing.TB, d suite.Definitions) *graphFarm {
@@ -191,6 +193,9 @@ func (f *graphFarm) work() bool {
 			continue
 		}
 		j := f.state.Jobs[work.JobID]
+		if f.yields(name, j) {
+			return true
+		}
 		end := f.end(j)
 		if end == '~' {
 			f.fold(events.AttemptLost{
@@ -251,7 +256,7 @@ func (f *graphFarm) leave(slot int) {
 	case lane == nil:
 	case f.away[name]:
 		f.away[name] = false
-		f.fold(events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched}})
+		f.fold(events.CollectorActivated{Name: name}, events.CollectorOnline{Name: name, Instance: "i", Knows: []string{events.KnowsMatched, events.KnowsBuild}})
 	case lane.Work.Phase == job.Current:
 		for _, d := range decideLost(f.state, at, time.Minute, func(events.CollectorName) time.Duration { return time.Hour }) {
 			f.fold(d.facts...)
@@ -295,6 +300,10 @@ type graphJudge struct {
 	placed map[events.JobID]bool
 	// plain are the jobs that were made in no graph: they need nothing, whoever shares them.
 	plain map[events.JobID]bool
+	// stored are those that have stored their output. early counts the jobs that were dispatched before all that they need
+	// had ended.
+	stored map[events.JobID]bool
+	early  int
 }
 
 type judged struct {
@@ -302,6 +311,7 @@ type judged struct {
 	added   bool
 	jobs    []events.JobID
 	before  []events.Outcome // of those that had ended
+	kept    []bool           // whether these had stored their output
 	left    int
 	needs   []graph.Need
 	missing int
@@ -323,7 +333,7 @@ func (g *judged) stop(end func(int) graph.State) int {
 }
 
 func newGraphJudge() *graphJudge {
-	return &graphJudge{graphs: map[string]*judged{}, ended: map[events.JobID]events.Outcome{}, placed: map[events.JobID]bool{}, plain: map[events.JobID]bool{}}
+	return &graphJudge{graphs: map[string]*judged{}, ended: map[events.JobID]events.Outcome{}, placed: map[events.JobID]bool{}, plain: map[events.JobID]bool{}, stored: map[events.JobID]bool{}}
 }
 
 func graphName(id events.RequestID, number int) string { return fmt.Sprintf("%s/%d", id, number) }
@@ -336,7 +346,7 @@ func (j *graphJudge) fold(t testing.TB, f events.Fact) {
 		name := graphName(f.RequestID, f.Graph)
 		j.graphs[name] = &judged{
 			failFast: f.OnFailure == events.FailFast, optional: make([]bool, f.Jobs), begun: make([]bool, f.Jobs), forced: make([]bool, f.Jobs),
-			request: f.RequestID, added: f.Kind == events.GraphAdded, jobs: make([]events.JobID, f.Jobs), before: make([]events.Outcome, f.Jobs), left: f.Jobs, missing: f.Needs,
+			request: f.RequestID, added: f.Kind == events.GraphAdded, jobs: make([]events.JobID, f.Jobs), before: make([]events.Outcome, f.Jobs), kept: make([]bool, f.Jobs), left: f.Jobs, missing: f.Needs,
 		}
 		j.order = append(j.order, name)
 	case events.JobsCreated:
@@ -347,6 +357,8 @@ func (j *graphJudge) fold(t testing.TB, f events.Fact) {
 				g.force(number)
 			}
 		}
+	case events.OutputStored:
+		j.stored[f.JobID] = true
 	case events.JobFinished:
 		j.ended[f.JobID] = f.Outcome
 	case events.JobReused:
@@ -358,7 +370,7 @@ func (j *graphJudge) fold(t testing.TB, f events.Fact) {
 			if j.ended[id] == "" { // one after another
 				j.ended[id] = events.Cancelled
 				for _, g := range j.graphs {
-					g.look(j.ended)
+					g.look(j.ended, j.stored)
 				}
 			}
 		}
@@ -380,6 +392,9 @@ func (j *graphJudge) fold(t testing.TB, f events.Fact) {
 				if g.states[number] == graph.Ready {
 					ready++
 				}
+				if slices.ContainsFunc(g.needs, func(n graph.Need) bool { return n.Job == number && !g.states[n.On].Over() }) {
+					j.early++
+				}
 				g.begun[number] = g.begun[number] || j.ended[f.Job.ID] == ""
 			}
 		}
@@ -388,7 +403,7 @@ func (j *graphJudge) fold(t testing.TB, f events.Fact) {
 		}
 	}
 	for _, g := range j.graphs {
-		g.look(j.ended)
+		g.look(j.ended, j.stored)
 	}
 }
 
@@ -405,7 +420,7 @@ func (j *graphJudge) part(f events.JobsCreated) {
 			before := g.jobs[f.Graph.Again[i]]
 			for _, other := range j.graphs {
 				if number := slices.Index(other.jobs, before); number >= 0 && (other == g || other.added && other.request == f.RequestID) {
-					other.jobs[number], other.before[number] = spec.ID, ""
+					other.jobs[number], other.before[number], other.kept[number] = spec.ID, "", false
 					other.begun[number] = other.stop(func(i int) graph.State { return other.end(j.ended, i) }) >= 0
 				}
 			}
@@ -415,13 +430,13 @@ func (j *graphJudge) part(f events.JobsCreated) {
 		g.left--
 	}
 	for _, s := range f.Graph.Shared {
-		g.jobs[s.Number], g.before[s.Number], g.optional[s.Number] = s.ID, s.Outcome, s.Optional
+		g.jobs[s.Number], g.before[s.Number], g.optional[s.Number], g.kept[s.Number] = s.ID, s.Outcome, s.Optional, len(s.Outputs) > 0
 		g.begun[s.Number] = j.placed[s.ID] && j.ended[s.ID] == ""
 		g.left--
 	}
 	for _, n := range f.Graph.Needs {
 		for _, on := range n.On {
-			g.needs, g.met = append(g.needs, graph.Need{Job: n.Job, On: on, Until: n.Until}), append(g.met, false)
+			g.needs, g.met = append(g.needs, graph.Need{Job: n.Job, On: on, Until: n.Until, Output: n.Output}), append(g.met, false)
 			g.missing--
 		}
 	}
@@ -448,9 +463,12 @@ func (g *judged) end(ended map[events.JobID]events.Outcome, i int) graph.State {
 }
 
 // look finds the states of a complete graph.
-func (g *judged) look(ended map[events.JobID]events.Outcome) {
+func (g *judged) look(ended map[events.JobID]events.Outcome, stored map[events.JobID]bool) {
 	if g.left > 0 || g.missing > 0 {
 		return
+	}
+	for k, n := range g.needs {
+		g.met[k] = g.met[k] || n.Output != "" && (stored[g.jobs[n.On]] || g.kept[n.On])
 	}
 	before := judged{states: slices.Clone(g.states), jobs: g.jobs, before: g.before}
 	end := func(i int) graph.State { return before.end(ended, i) }
@@ -475,7 +493,7 @@ func (g *judged) look(ended map[events.JobID]events.Outcome) {
 					continue
 				}
 				on := g.states[n.On]
-				if n.Until == events.UntilSuccess && (on == graph.Failed || on == graph.Cancelled || on == graph.Skipped) {
+				if n.Until == events.UntilSuccess && (on == graph.Failed || on == graph.Cancelled || on == graph.Skipped || n.Output != "" && on == graph.Succeeded) {
 					g.states[i] = graph.Skipped
 				} else if g.states[i] != graph.Skipped {
 					g.states[i] = graph.Blocked
@@ -484,7 +502,7 @@ func (g *judged) look(ended map[events.JobID]events.Outcome) {
 		}
 		for k, n := range g.needs {
 			on := g.states[n.On]
-			if on == graph.Succeeded || n.Until == events.UntilEnded && on != graph.Blocked && on != graph.Ready && (on != graph.Skipped || stop < 0) {
+			if on == graph.Succeeded && n.Output == "" || n.Until == events.UntilEnded && on != graph.Blocked && on != graph.Ready && (on != graph.Skipped || stop < 0) {
 				g.met[k] = true
 			}
 		}

@@ -247,6 +247,9 @@ func tags(jobs []events.JobSpec) (all []events.Tag) {
 // undone reports whether a job did not succeed for a request and does not come to it by itself any more: it failed, was
 // cancelled, or was skipped and the request has ended.
 func (s *state) undone(r *request.Request, j *ledger.Job) bool {
+	if g, number, ok := s.graphOfNext(r, j.Spec().Again()); ok && j.State == events.JobSuccess && r.State == events.StateInProgress && g.Jobs[number] != j.Spec().ID {
+		return g.States.State(number).Over() && g.States.State(number) != graph.Succeeded // its graph does not know this round, which another request had made
+	}
 	_, skipped := s.Skips(r.ID, j)
 	return j.State == events.JobFailure || j.State == events.JobCancelled || skipped && !j.State.Terminal() && r.State.Terminal()
 }

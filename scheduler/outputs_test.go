@@ -7,6 +7,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/ledger"
 )
 
 // stores lets the attempt that runs on the lane store its output.
@@ -20,6 +21,24 @@ func (f *graphFarm) stores(digest events.Digest) {
 			})
 		}
 	}
+}
+
+// yields lets the attempt of a build store its output at random, and reports whether it did.
+func (f *graphFarm) yields(name events.Lane, j *ledger.Job) bool {
+	spec, work := j.Spec(), f.state.Lanes[name].Work
+	kind, _ := f.state.Definitions[spec.Definitions].Kind(spec.Kind)
+	if f.random == nil || !kind.Builds() || f.yielded[work.Token] || f.random.IntN(4) == 0 {
+		return false
+	}
+	if f.yielded == nil {
+		f.yielded = map[events.Seq]bool{}
+	}
+	f.yielded[work.Token] = true
+	f.fold(events.OutputStored{
+		Lane: name, JobID: work.JobID, Collector: work.Collector, Token: work.Token, Attempt: work.Lane.Attempt,
+		Output: events.Output{Name: "out", Digest: events.Digest(work.JobID), Bytes: 3},
+	})
+	return true
 }
 
 // begin lets the first job of a kind begin.
