@@ -156,7 +156,7 @@ func TestWhyAMatchedJobWaits(t *testing.T) {
 		{
 			"bound and given back", func(r *whyRows) {
 				target, set := events.Target("pool_big"), events.Set(1)
-				r.job.Place, r.job.LaneTarget, r.job.LaneSet, r.machines = 3, &target, &set, []WhyMachine{{"eider-1-2", CollectorIdle, whyNoon}}
+				r.job.Place, r.job.LaneTarget, r.job.LaneSet, r.machines = 3, &target, &set, []WhyMachine{{Name: "eider-1-2", State: CollectorIdle, Since: whyNoon}}
 				r.job.Reason = "collector.before failed"
 			}, WaitNext, "it is the next job that runs on lane pool_big/1: its collector has not begun it yet; its last attempt was not the end of it: collector.before failed",
 		},

@@ -2,6 +2,8 @@
 
 package scheduler
 
+import "time"
+
 // How many random worlds the tests play in each check. make soak plays many times as many.
 const (
 	modelLives  = 2_000
@@ -15,3 +17,6 @@ const (
 	poolMachines = 100
 	poolJobs     = 5000
 )
+
+// freshWithin is how long 1,000 jobs that were done before may take.
+const freshWithin = 2 * time.Second

@@ -2,6 +2,8 @@
 
 package scheduler
 
+import "time"
+
 // How many random worlds the tests play in a long run.
 const (
 	modelLives  = 5_000
@@ -15,3 +17,6 @@ const (
 	poolMachines = 100
 	poolJobs     = 5000
 )
+
+// freshWithin is how long 1,000 jobs that were done before may take.
+const freshWithin = 2 * time.Second

@@ -153,7 +153,7 @@ func (c *core) takes() bool {
 // within 5 s, and no more once they are back.
 func TestANodeThatStandsStillIsLeft(t *testing.T) {
 	t.Parallel() // it waits more than it works
-	n := newNodes(t, newWires(t), "ping_interval: \"1s\"")
+	n := newNodes(t)
 	c := newCore(t, n)
 	c.goesOn()
 
