@@ -23,11 +23,12 @@ func (f *graphFarm) stores(digest events.Digest) {
 	}
 }
 
-// yields lets the attempt of a build store its output at random, and reports whether it did.
+// yields lets the attempt of a build store its output at random, and reports whether it did. On a farm with done, builds store
+// their outputs at their ends.
 func (f *graphFarm) yields(name events.Lane, j *ledger.Job) bool {
 	spec, work := j.Spec(), f.state.Lanes[name].Work
 	kind, _ := f.state.Definitions[spec.Definitions].Kind(spec.Kind)
-	if f.random == nil || !kind.Builds() || f.yielded[work.Token] || f.random.IntN(4) == 0 {
+	if f.random == nil || f.done != nil || !kind.Builds() || f.yielded[work.Token] || f.random.IntN(4) == 0 {
 		return false
 	}
 	if f.yielded == nil {

@@ -115,11 +115,11 @@ func (s *Server) projection(known, unfilled bool, cursor readmodel.Cursor, head 
 	case unfilled:
 		projection.Detail = "the projector has not begun to fill the tables: check that it runs"
 	case cursor.Identity != "" && cursor.Identity != head.Identity:
-		projection.Detail = "the tables were made of another log: run `tacho replay`"
+		projection.Detail = "the tables were made of another log: give Tacho the right one, or run `tacho log repair`"
 	case short && !sure:
 		projection.Detail = fmt.Sprintf("the tables are at event %d and a server says that the log ends at %d: that server may be late, it is asked again", cursor.Seq, head.Last)
 	case short: // the log was asked last, and only grows
-		projection.Detail = fmt.Sprintf("the tables are at event %d and the log ends at %d: it was restored from an older copy; run `tacho replay`", cursor.Seq, head.Last)
+		projection.Detail = fmt.Sprintf("the tables are at event %d and the log ends at %d: it is an older copy; stop Tacho and run `tacho log repair`", cursor.Seq, head.Last)
 	case head.Last > cursor.Seq && uint64(head.Last-cursor.Seq) > s.MaxLag:
 		projection.Detail = fmt.Sprintf("the tables are at event %d of %d, more than %d behind: check that the projector runs", cursor.Seq, head.Last, s.MaxLag)
 	default:

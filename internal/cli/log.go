@@ -11,6 +11,7 @@ import (
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/datadir"
+	"github.com/tachobench/tacho/internal/node"
 	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/internal/usage"
 	"github.com/tachobench/tacho/internal/visible"
@@ -154,7 +155,8 @@ func (c *eventsExportCmd) Run(ctx context.Context, p *Program) error {
 }
 
 type replayCmd struct {
-	Verify bool `help:"Change nothing: rebuild beside the live tables and compare row by row."`
+	Verify bool `help:"Change nothing: rebuild beside the live tables and compare row by row." xor:"what"`
+	Forget bool `help:"Take a log for the right one that lacks events which the archive in the tables has, or is another one: they are lost." xor:"what"`
 	JSON   bool `help:"Print JSON." name:"json"`
 }
 
@@ -201,7 +203,7 @@ func (c *replayCmd) report(ctx context.Context, p *Program) (projector.Report, e
 		}
 		// That Tacho was killed, so its directory is free.
 	}
-	return p.host().Replay(ctx, c.Verify)
+	return p.host().Replay(ctx, node.ReplayOptions{Verify: c.Verify, Forget: c.Forget})
 }
 
 func (p *Program) replayTable(r projector.Report, verified bool) error {

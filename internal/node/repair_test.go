@@ -198,7 +198,7 @@ func (i *install) wantWhole(last int) {
 	i.t.Helper()
 	i.wantEvents(last)
 	i.project()
-	verified, err := i.Replay(i.t.Context(), true)
+	verified, err := i.Replay(i.t.Context(), ReplayOptions{Verify: true})
 	if err != nil || !verified.Identical() {
 		i.t.Errorf("replay --verify: %+v %v", verified, err)
 	}
@@ -315,6 +315,25 @@ func (i *install) older(meanwhile func()) {
 	was := lastSeen(i.data())
 	meanwhile()
 	i.ok(keepSeen(i.data(), was))
+}
+
+// The archive is the only copy of what an older log lacks: a replay replaces it only when told to.
+func TestAReplayForgetsOnlyWhenTold(t *testing.T) {
+	i := newInstall(t, 10, 0)
+	i.ok(os.CopyFS(i.data().Path("copy"), os.DirFS(i.data().Path("log"))))
+	i.grow(5)
+	i.project()
+	i.older(nil)
+	var refused *DamagedError
+	_, err := i.Replay(t.Context(), ReplayOptions{})
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "tacho replay --forget") {
+		t.Fatalf("it was not refused, or does not say what to do: %v", err)
+	}
+	report, err := i.Replay(t.Context(), ReplayOptions{Forget: true})
+	if err != nil || report.Seq != 10 {
+		t.Fatalf("forgotten: %+v %v", report, err)
+	}
+	i.ok(i.start())
 }
 
 // A record that was not written to its end when the power went was not acknowledged: the log starts, and goes on.

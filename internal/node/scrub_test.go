@@ -107,7 +107,7 @@ func TestTheScrubBlamesTheArchive(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	})
-	_, err = i.Replay(t.Context(), false)
+	_, err = i.Replay(t.Context(), ReplayOptions{})
 	i.ok(err)
 	i.with(func(k *core) {
 		s := i.scrubbing(k)

@@ -106,7 +106,7 @@ func (e *DamagedError) Error() string {
 
 const (
 	checkFirst   = "See all of it with `tacho log check`, and restore the log from the archive in the database with `tacho log repair`; docs/repair.md tells more."
-	repairOrKeep = checkFirst + " If this log is the right one and the database may forget what it has beyond it, run `tacho replay` instead."
+	repairOrKeep = checkFirst + " If this log is the right one and the database may forget what it has beyond it, run `tacho replay --forget` instead."
 )
 
 // checkFiles looks at the files of the embedded log before a server does. With accept, the log may be another one than before,

@@ -164,7 +164,7 @@ func TestTablesNobodyFillsAreNotReady(t *testing.T) {
 	}
 	older.Last--
 	end.Store(&older)
-	if resp, body := s.get("/readyz"); resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "restored from an older copy") {
+	if resp, body := s.get("/readyz"); resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "it is an older copy") {
 		t.Errorf("ahead of the log: %s: %s", resp.Status, body)
 	}
 
