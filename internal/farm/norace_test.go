@@ -9,7 +9,7 @@ const simulated = 2_500
 const lives = 40
 
 // graphLogs is how many random logs of graphs are compared.
-const graphLogs uint64 = 6
+const graphLogs uint64 = 8
 
 // retriggers is how many are asked for at once.
 const retriggers = 1000
