@@ -191,6 +191,7 @@ func TestViewsOfMachines(t *testing.T) {
 			Machines: []readmodel.Machine{eider, {Name: "plain", Pool: "linux", Slots: 1}},
 			Unserved: []readmodel.Unserved{{Requires: []string{"trait=avx"}, Kind: "try", Jobs: 2, Since: at, JobID: "j7", Nearest: "eider", Lacks: "it lacks trait avx"}},
 		},
+		"status":         client.Status{},
 		"machines/eider": eider,
 		"collectors": []client.Collector{
 			{Collector: readmodel.Collector{Name: "auk", Environment: &events.Environment{Settings: map[string]string{"limits": "not enforced: no"}}}},
