@@ -320,13 +320,13 @@ func TestNobodyIsSilentBeforeItWasListened(t *testing.T) {
 	w.tell(registered(), online(), requested())
 	w.ears.since = time.Time{}
 	w.pass(time.Hour)
-	w.expect("deaf", "offline?", "stalled?")
+	w.expect("deaf", "offline?", "stalled?", "turn?")
 	w.ears.since = w.now
-	w.expect("listening since now", "offline?", "stalled?")
+	w.expect("listening since now", "offline?", "stalled?", "turn?")
 	w.pass(time.Minute)
 	w.expect("after a minute", "offline-eider", "stalled")
 	w.view.log.silent = w.now
-	w.expect("the log is away", "database?", "lag?", "offline?", "stalled?")
+	w.expect("the log is away", "database?", "lag?", "offline?", "stalled?", "turn?")
 }
 
 func TestJobsThatNobodyCanRunAreSaid(t *testing.T) {
