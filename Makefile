@@ -112,7 +112,7 @@ raced:
 # What the race detector makes too slow to be done in full under it.
 .PHONY: models
 models:
-	$(GO) test $(UNRACED) -vet off -run '^TestRandom|^TestRequestsOfManyDays$$|^TestRequestsOfWhichThree' ./scheduler ./internal/farm
+	$(GO) test $(UNRACED) -vet off -run '^TestRandom|^TestRequestsOfManyDays$$|^TestRequestsOfWhichThree|^TestAPreviewIsWhatIsMade$$|^TestPagesOfHuge' ./scheduler ./internal/farm ./website/sitetest
 
 # The same with the counts of a long run, for a night or before a release: 10,000 graphs, a month of requests.
 .PHONY: soak

@@ -18,5 +18,11 @@ const (
 	poolJobs     = 5000
 )
 
+// reuseWorlds is how many random worlds TestRandomReuse plays, and previewEvery how many steps lie between two previews.
+const (
+	reuseWorlds  = 40
+	previewEvery = 1
+)
+
 // freshWithin is how long 1,000 jobs that were done before may take.
 const freshWithin = 2 * time.Second

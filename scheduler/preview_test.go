@@ -34,7 +34,7 @@ func TestAPreviewIsWhatIsMade(t *testing.T) {
 	}
 	for i, wish := range wishes {
 		made, refused := 0, 0
-		for steps := range 24 {
+		for steps := 0; steps < 24; steps += previewEvery {
 			f := newGraphFarm(t, d)
 			f.ends["a"], f.dies = "+-+", steps%4 == 0
 			f.ask("t1", "", events.Master)

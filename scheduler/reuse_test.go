@@ -214,7 +214,7 @@ func TestARerunOfWhatWasTakenOverRuns(t *testing.T) {
 // In random worlds no job is dispatched that could take a run over, and a scheduler that died decides alike.
 func TestRandomReuse(t *testing.T) {
 	total := 0
-	for seed := range uint64(40) {
+	for seed := range uint64(reuseWorlds) {
 		r := rand.New(rand.NewPCG(seed, 68))
 		named := &seeded{TB: t, seed: seed}
 		f := newReuseFarm(named, building())
@@ -244,7 +244,7 @@ func TestRandomReuse(t *testing.T) {
 		}
 		total += len(strings.Fields(f.reused()))
 	}
-	if total < 200 {
+	if total < 5*reuseWorlds {
 		t.Errorf("only %d jobs took a run over", total)
 	}
 }

@@ -9,7 +9,7 @@ const simulated = 100
 const lives = 4
 
 // graphLogs is how many random logs of graphs are compared under the race detector.
-const graphLogs uint64 = 2
+const graphLogs uint64 = 1
 
 // retriggers is how many are asked for at once under the race detector.
 const retriggers = 100

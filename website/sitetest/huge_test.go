@@ -1,43 +1,21 @@
+// The race detector makes ten thousand jobs five times slower, and finds nothing that it does not find with few.
+
+//go:build !race
+
 package sitetest
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/tachobench/tacho/events"
 )
-
-// tally counts statements and the rows that they return.
-type tally struct{ statements, rows atomic.Int64 }
-
-func (a *tally) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	return ctx
-}
-
-func (a *tally) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
-	a.statements.Add(1)
-	a.rows.Add(data.CommandTag.RowsAffected())
-}
-
-func (a *tally) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return ctx
-}
-
-func (a *tally) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
-	a.statements.Add(1)
-	a.rows.Add(data.CommandTag.RowsAffected())
-}
-
-func (a *tally) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
 // The shape of a huge graph: each of its kinds has a job for each target, set and profile, which needs jobs of the kind before.
 const (
