@@ -23,6 +23,7 @@ import (
 	"github.com/tachobench/tacho/config"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/datadir"
 	"github.com/tachobench/tacho/internal/node"
 	"github.com/tachobench/tacho/internal/usage"
@@ -275,6 +276,10 @@ func (p *Program) explain(err error) error {
 	var answer *client.Error
 	if errors.As(err, &answer) && answer.Status == http.StatusUnauthorized {
 		return errors.New("the token is missing or wrong: set TACHO_TOKEN to the token of the server, or of an account; `tacho up` keeps it in the file token of its data directory")
+	}
+	var newer *events.NewerError
+	if errors.As(err, &newer) {
+		return fmt.Errorf("%w: %s", err, newer.Next())
 	}
 	var gone *client.UnreachableError
 	if p.found == nil || !errors.As(err, &gone) {
