@@ -167,7 +167,7 @@ func (r *replay) build(ctx context.Context, to events.Seq) error {
 }
 
 // swap makes the rebuilt tables the live ones. If the live ones are ahead, it changes nothing and returns in behind how
-// far they are. The lock lets a running projector end its transaction; its next one finds the old tables gone.
+// far they are. Events after the end of the log were in another one: nothing waits for them. The lock lets a running projector end its transaction; its next one finds the old tables gone.
 func (r *replay) swap(ctx context.Context, conn *pgx.Conn) (swapped bool, behind events.Seq, err error) {
 	err = readmodel.Exclusively(ctx, conn, func(tx pgx.Tx) error {
 		cursor := pgx.Identifier{string(r.live), "projection_cursor"}.Sanitize()
@@ -179,8 +179,13 @@ func (r *replay) swap(ctx context.Context, conn *pgx.Conn) (swapped bool, behind
 			return fmt.Errorf("read the live cursor: %w", err)
 		}
 		if at > r.at {
-			behind = at
-			return nil
+			head, err := r.source.Head(ctx)
+			if err != nil {
+				return fmt.Errorf("ask for the extent of the log: %w", err)
+			}
+			if behind = min(at, head.Last); behind > r.at {
+				return nil
+			}
 		}
 		if err := readmodel.Publish(ctx, tx, r.scratch); err != nil {
 			return err
