@@ -329,13 +329,13 @@ func TestChaos(t *testing.T) {
 	if !full {
 		t.Parallel() // it waits more than it works
 		c := newChaos(t, budgets{
-			lanes: 2, programs: 2, nap: "2", every: 200 * time.Millisecond, offline: 5 * time.Second, pings: `ping_interval: "1s"`,
-			config: "suites = [\"{{dir}}/naps.toml\"]\nstart_wait = \"60s\"\n[nats]\nreplicas = 3\n[scheduler]\noffline_after = \"5s\"\n" +
+			lanes: 2, programs: 2, nap: "2", every: 200 * time.Millisecond, offline: 30 * time.Second, pings: `ping_interval: "1s"`,
+			config: "suites = [\"{{dir}}/naps.toml\"]\nstart_wait = \"60s\"\n[nats]\nreplicas = 3\n[scheduler]\noffline_after = \"30s\"\n" +
 				"[collector]\nmeasure = \"shared\"\nbeat_every = \"1s\"\nack_wait = \"3s\"\n",
 		}, newWires(t))
 		// An election takes up to 9 s, and longer where much else runs.
 		// TestANodeThatStandsStillIsLeft pauses leaders.
-		short := c.faultsOfNodes(4*time.Second, 20*time.Second)
+		short := c.faultsOfNodes(4*time.Second, 30*time.Second)
 		for _, f := range []fault{short[0], short[2]} {
 			c.do(f)
 		}
