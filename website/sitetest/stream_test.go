@@ -236,7 +236,7 @@ func TestTheLastLineSaysThatOutputIsComplete(t *testing.T) {
 		Lane: lane, Place: st.places[lane], JobID: st.work.ID, RequestID: st.running, Collector: "amd-0", Token: st.token, Attempt: 1, Outcome: events.Success,
 		Printed: &events.Printed{Bytes: 7, Last: 1},
 	})
-	resp, body := s.get(fmt.Sprintf("/api/v1/jobs/%s/log?tell=1&wait_for=%d", st.work.ID, s.head()))
+	resp, body := s.get("/api/v1/jobs/" + string(st.work.ID) + "/log?tell=1&wait_for=" + jsonNumber(s.head()))
 	if body != "\x1b[2Jone\n--- the output is complete ---\n" || resp.Header.Get("Content-Type") != "text/plain; charset=utf-8" ||
 		resp.Header.Get("X-Content-Type-Options") != "nosniff" || resp.Trailer.Get(client.OutputTrailer) != string(client.OutputComplete) {
 		t.Errorf("%q, %v, %v", body, resp.Header, resp.Trailer)
