@@ -70,7 +70,7 @@ staticcheck:
 exhaustive:
 	$(ROOMY) $(EXHAUSTIVE) -typeonly '^github\.com/tachobench/tacho/' ./...
 
-# Every fold against the truth of random stories, after each of their events: some thirty thousand of them in all. A failure names
+# Every fold against the truth of random stories, after each of their events: some ten thousand of them in all. A failure names
 # the seed that repeats it.
 .PHONY: stories
 stories: ## Hold every fold of the log against random stories

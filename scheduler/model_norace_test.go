@@ -6,22 +6,22 @@ import "time"
 
 // How many random worlds the tests play in each check. make soak plays many times as many.
 const (
-	modelLives  = 2_000
-	graphWorlds = 2_500
-	keepWorlds  = 30
+	modelLives  = 800
+	graphWorlds = 800
+	keepWorlds  = 15
 )
 
 // poolLives is how many random pools the test runs; the large one has so many machines and jobs.
 const (
-	poolLives    = 40
+	poolLives    = 15
 	poolMachines = 100
 	poolJobs     = 5000
 )
 
 // reuseWorlds is how many random worlds TestRandomReuse plays, and previewEvery how many steps lie between two previews.
 const (
-	reuseWorlds  = 40
-	previewEvery = 1
+	reuseWorlds  = 20
+	previewEvery = 2
 )
 
 // freshWithin is how long 1,000 jobs that were done before may take.

@@ -3,10 +3,10 @@
 package farm
 
 // simulated is how many requests the simulation runs in each check. make soak runs a month of them.
-const simulated = 2_500
+const simulated = 1_000
 
 // lives is how many random lives are run.
-const lives = 40
+const lives = 16
 
 // graphLogs is how many random logs of graphs are compared.
 const graphLogs uint64 = 8

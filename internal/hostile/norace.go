@@ -3,4 +3,4 @@
 package hostile
 
 // stories is how many stories each fold is held against in each check. Their seeds are new each time.
-const stories = 10_000
+const stories = 4_000
