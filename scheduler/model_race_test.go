@@ -21,11 +21,8 @@ const graphWorlds = 20
 // keepWorlds is how many random farms the test of the jobs of requests plays under the race detector.
 const keepWorlds = 8
 
-// reuseWorlds is how many random worlds TestRandomReuse plays, and previewEvery how many steps lie between two previews.
-const (
-	reuseWorlds  = 3
-	previewEvery = 12
-)
+// reuseWorlds is how many random worlds TestRandomReuse plays.
+const reuseWorlds = 3
 
 // freshWithin is how long 1,000 jobs that were done before may take under the race detector.
 const freshWithin = 20 * time.Second

@@ -175,3 +175,13 @@ func TestARepairOfNothingCountsJobs(t *testing.T) {
 		}
 	}
 }
+
+// answers returns the jobs that were made for the wishes since an event.
+func (f *graphFarm) answers(since int) (jobs []events.JobSpec) {
+	for _, e := range f.log[since:] {
+		if made, ok := e.Fact.(events.JobsCreated); ok && made.Key != "" {
+			jobs = append(jobs, made.Jobs...)
+		}
+	}
+	return jobs
+}

@@ -1,3 +1,7 @@
+// Each random log has one goroutine after the other: the race detector finds nothing in it, and takes minutes.
+
+//go:build !race
+
 package farm
 
 import (
@@ -8,7 +12,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +20,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/pgtest"
 	"github.com/tachobench/tacho/projector"
@@ -98,23 +100,6 @@ func countChunks(t *testing.T, log []events.Stored, seen map[string]int) {
 			}
 		}
 	}
-}
-
-// stored returns the whole log.
-func (w *graphWorld) stored() (all []events.Stored) {
-	cursor, err := w.log.Follow(w.t.Context(), 0)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer cursor.Close()
-	for events.Seq(len(all)) < w.head() {
-		batch, err := cursor.Next(w.t.Context(), 1000)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		all = append(all, batch...)
-	}
-	return all
 }
 
 // standing is what is known of a job of a graph.
@@ -480,63 +465,3 @@ func tabled(t *testing.T, conn *pgx.Conn) known {
 	}
 	return k
 }
-
-// slowFeed shows as much of a log as it was told to.
-type slowFeed struct {
-	log []events.Stored
-
-	mu    sync.Mutex
-	shown int
-	grown chan struct{}
-}
-
-// show shows the first events of the log.
-func (f *slowFeed) show(n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.shown = n
-	close(f.grown)
-	f.grown = make(chan struct{})
-}
-
-// Head implements projector.Source.
-func (f *slowFeed) Head(context.Context) (eventlog.Head, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return eventlog.Head{Identity: "log", First: 1, Last: events.Seq(f.shown), Sole: true}, nil
-}
-
-// Parks implements projector.Source.
-func (f *slowFeed) Parks(context.Context) (events.Parks, error) { return events.Parks{}, nil }
-
-// Follow implements projector.Source.
-func (f *slowFeed) Follow(_ context.Context, after events.Seq) (eventlog.Cursor, error) {
-	return &slowCursor{f, int(after)}, nil
-}
-
-type slowCursor struct {
-	feed *slowFeed
-	at   int
-}
-
-// Next implements eventlog.Cursor.
-func (c *slowCursor) Next(ctx context.Context, most int) ([]events.Stored, error) {
-	for {
-		c.feed.mu.Lock()
-		shown, grown := c.feed.shown, c.feed.grown
-		c.feed.mu.Unlock()
-		if c.at < shown {
-			from := c.at
-			c.at = min(shown, from+most)
-			return slices.Clone(c.feed.log[from:c.at]), nil
-		}
-		select {
-		case <-grown:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// Close implements eventlog.Cursor.
-func (c *slowCursor) Close() {}

@@ -8,7 +8,7 @@ const simulated = 100
 // lives is how many random lives are run under the race detector.
 const lives = 4
 
-// graphLogs is how many random logs of graphs are compared under the race detector.
+// graphLogs is how many random logs of graphs are looked at under the race detector.
 const graphLogs uint64 = 1
 
 // retriggers is how many are asked for at once under the race detector.

@@ -273,3 +273,20 @@ func (w *wrongClocks) stages(id events.RequestID) waits.Stages {
 	s.WholeMS = last - at[0]
 	return s
 }
+
+// stored returns the whole log.
+func (w *graphWorld) stored() (all []events.Stored) {
+	cursor, err := w.log.Follow(w.t.Context(), 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer cursor.Close()
+	for events.Seq(len(all)) < w.head() {
+		batch, err := cursor.Next(w.t.Context(), 1000)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		all = append(all, batch...)
+	}
+	return all
+}
