@@ -22,7 +22,8 @@ func (b *Bed) asynq(workers int) (*Asynq, error) {
 		return nil, err
 	}
 	b.onEnd(func() error { redis.Close(); return nil })
-	at := asynq.RedisClientOpt{Addr: redis.Addr()}
+	// The client asks again after a timeout, and a task that it has stored before would then be a conflict.
+	at := asynq.RedisClientOpt{Addr: redis.Addr(), ReadTimeout: patience, WriteTimeout: patience}
 	a := &Asynq{client: asynq.NewClient(at)}
 	b.onEnd(a.client.Close)
 	server := asynq.NewServer(at, asynq.Config{

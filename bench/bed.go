@@ -118,7 +118,7 @@ func (b *Bed) stream(unsynced bool) (natsjs.JetStream, natsjs.Stream, error) {
 type Database struct {
 	*pgxpool.Pool
 	URL string
-	// data is the directory of its server's data.
+	// dir is the directory of its server.
 	dir string
 }
 

@@ -24,7 +24,6 @@ import (
 )
 
 const (
-	here      events.Target    = "here"
 	noop      events.SuiteName = "noop"
 	beatTTL                    = time.Minute
 	offlineIn                  = time.Minute
@@ -66,14 +65,24 @@ type Farm struct {
 	received, begun, measured []time.Time
 }
 
-// jobsOf returns definitions with this many jobs for each of some sets.
-func jobsOf(sets, profiles int) suite.Definitions {
+// setsOfTarget is how many lanes each target has but the last one.
+const setsOfTarget = 200
+
+// laneOf returns a lane of the suite, counted from 0.
+func laneOf(i int) events.Lane {
+	return events.Lane{Target: events.Target(fmt.Sprintf("here-%d", i/setsOfTarget)), Set: events.Set(i % setsOfTarget)}
+}
+
+// jobsOf returns definitions with this many jobs for each of some lanes.
+func jobsOf(lanes, profiles int) suite.Definitions {
 	d := suite.Definitions{
-		Version: 1, Name: noop, PrimaryTarget: here, Sources: suite.Sources{Root: "file"},
-		Targets:    []suite.Target{{Name: here, Sets: sets}},
+		Version: 1, Name: noop, PrimaryTarget: laneOf(0).Target, Sources: suite.Sources{Root: "file"},
 		Kinds:      []suite.Kind{{Name: "compile", PerSet: true, PerBackend: true, PerProfile: true}},
 		Backends:   []suite.Backend{{Name: "any"}},
 		Categories: map[events.RequestKind][]suite.Category{events.Master: {suite.Primary}},
+	}
+	for i := 0; i < lanes; i += setsOfTarget {
+		d.Targets = append(d.Targets, suite.Target{Name: laneOf(i).Target, Sets: min(lanes-i, setsOfTarget)})
 	}
 	for i := range profiles {
 		d.Profiles = append(d.Profiles, suite.Profile{Name: events.Profile(fmt.Sprintf("p%d", i))})
@@ -106,7 +115,7 @@ func (b *Bed) farm(c FarmConfig) (*Farm, error) {
 		return nil, err
 	}
 	for i := range c.Collectors {
-		if err := b.collector(f, events.Set(i)); err != nil {
+		if err := b.collector(f, i); err != nil {
 			return nil, err
 		}
 	}
@@ -151,7 +160,7 @@ func (f *Farm) told(fact events.Fact) {
 }
 
 // collector registers and starts a collector.
-func (b *Bed) collector(f *Farm, set events.Set) error {
+func (b *Bed) collector(f *Farm, number int) error {
 	key, err := nkeys.CreateUser()
 	if err != nil {
 		return err
@@ -160,8 +169,8 @@ func (b *Bed) collector(f *Farm, set events.Set) error {
 	if err != nil {
 		return err
 	}
-	name, lane := events.CollectorName(fmt.Sprintf("c%d", set)), events.Lane{Target: here, Set: set}
-	registered, err := f.control.AddCollector(b.ctx, by, control.NewCollector{Name: name, Target: here, Set: set, NKey: public})
+	name, lane := events.CollectorName(fmt.Sprintf("c%d", number)), laneOf(number)
+	registered, err := f.control.AddCollector(b.ctx, by, control.NewCollector{Name: name, Target: lane.Target, Set: lane.Set, NKey: public})
 	if err != nil {
 		return err
 	}
@@ -176,7 +185,7 @@ func (b *Bed) collector(f *Farm, set events.Set) error {
 	}
 	b.onEnd(func() error { client.Close(); return nil })
 	b.run(string(name), collector.New(collector.Config{
-		Name: name, Lane: lane, Instance: string(name), Host: "host", PID: int(set) + 1, Version: "bench",
+		Name: name, Lane: lane, Instance: string(name), Host: "host", PID: number + 1, Version: "bench",
 		Environment: events.Environment{Fingerprint: "env"},
 		Log:         client, Jobs: stopwatch{client, f}, Presence: client, JobLogs: client, Bench: f,
 		BeatEvery: 5 * time.Second, ProgressEvery: 20 * time.Second, FlushEvery: time.Second, MaxAttempts: 3, TransientDeadline: time.Hour,

@@ -23,7 +23,7 @@ func main() {
 	// The first Ctrl-C ends the servers and removes the directory, a second one ends the program.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(ctx, allRows(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // options are the flags.
@@ -59,14 +59,14 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 }
 
 // run returns the code to exit with: 0 if all rows ran, 1 if one failed, 2 if the command is wrong.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func run(ctx context.Context, all []Row, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
 	var rows []Row
 	if err == nil {
-		rows, err = choose(allRows(), o.rows)
+		rows, err = choose(all, o.rows)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)

@@ -12,7 +12,7 @@ func rowsOfJobs() []Row {
 			Name: "jobs", Work: "no-op jobs end to end, 32 collectors through the door, synced",
 			Figures: []Figure{{Name: "jobs", Unit: "/s", Better: higher, Goals: []Goal{{rawFour, 0.6}}}, {Name: "CPU per job", Unit: "µs", Better: lower}},
 			Run: func(_ context.Context, b *Bed) ([]Side, error) {
-				tacho, err := b.wholeRequests(false)
+				tacho, err := b.wholeRequests(manyCollectors(b, false))
 				if err != nil {
 					return nil, err
 				}
@@ -27,7 +27,7 @@ func rowsOfJobs() []Row {
 				{Name: "CPU per job", Unit: "µs", Better: lower, Goals: []Goal{{riverTuned, 4}}},
 			},
 			Run: func(_ context.Context, b *Bed) ([]Side, error) {
-				tacho, err := b.wholeRequests(true)
+				tacho, err := b.wholeRequests(manyCollectors(b, true))
 				if err != nil {
 					return nil, err
 				}
@@ -78,9 +78,14 @@ const (
 	shallow      = "Tacho with 1,000 pending"
 )
 
-// wholeRequests measures from the submit of a request to its end. Requests have 640 jobs.
-func (b *Bed) wholeRequests(unsynced bool) (Side, error) {
-	f, err := b.farm(FarmConfig{Collectors: 32, Profiles: 20 * b.Scale, InProgress: 1, Unsynced: unsynced})
+// manyCollectors is a farm whose requests have 640 jobs.
+func manyCollectors(b *Bed, unsynced bool) FarmConfig {
+	return FarmConfig{Collectors: 32, Profiles: 20 * b.Scale, InProgress: 1, Unsynced: unsynced}
+}
+
+// wholeRequests measures from the submit of a request to its end.
+func (b *Bed) wholeRequests(c FarmConfig) (Side, error) {
+	f, err := b.farm(c)
 	return Side{"tacho", func(ctx context.Context) ([]float64, error) {
 		n := f.Collectors * f.Profiles
 		before, err := cpuOf()

@@ -37,10 +37,14 @@ func rowsOfRules() []Row {
 			},
 		},
 		{
-			Name: "memory", Work: "heap of the ledger per job, in requests of 12 jobs", Rounds: 1, Run: heap,
+			Name: "memory", Work: "heap of the ledger per job and per request", Rounds: 1, Run: heap,
 			Figures: []Figure{
-				{Name: "pending", Unit: "B", Better: lower, Goals: []Goal{{"", 390}, {riverRow, 1}}},
-				{Name: "ended", Unit: "B", Better: lower, Goals: []Goal{{"", 40}}},
+				{Name: "pending job", Unit: "B", Better: lower, Goals: []Goal{{"", 390}, {riverRow, 1}}},
+				{Name: "ended job", Unit: "B", Better: lower, Goals: []Goal{{"", 40}}},
+				{Name: "ended request", Unit: "B", Better: lower},
+				{Name: "pending job, in a snapshot", Unit: "B", Better: lower},
+				{Name: "ended job, in a snapshot", Unit: "B", Better: lower},
+				{Name: "ended request, in a snapshot", Unit: "B", Better: lower},
 			},
 		},
 		{
@@ -129,61 +133,87 @@ func levelled(all []queue.Entry) (ordered []*queue.Entry) {
 	return ordered
 }
 
-func heap(ctx context.Context, b *Bed) ([]Side, error) {
-	const perRequest = 2 * len(storyProfiles)
-	requests := 2500 * b.Scale
-	grown := func(tell func(*Story)) (float64, error) {
-		before := heapNow()
-		l := ledger.New()
-		var seq events.Seq
-		s := &Story{Reports: 0, Tell: func(f events.Fact) (events.Seq, error) {
-			// Each fact has its own strings, like a fact read from the log.
-			seq++
-			stored, err := events.Encode(events.Event{
-				ID: fmt.Sprintf("e%d", seq), Time: time.Unix(int64(seq), 0).UTC(), Source: "bench", Actor: "bench", Root: "bench", Fact: f,
-			})
-			if err != nil {
-				return 0, err
-			}
-			stored.Seq = seq
-			e, err := events.Decode(stored)
-			if err != nil {
-				return 0, err
-			}
-			l.Fold(e)
-			return seq, nil
-		}}
-		s.begin()
-		for range requests {
-			tell(s)
-		}
-		grown := float64(heapNow()-before) / float64(requests*perRequest)
-		runtime.KeepAlive(l)
-		return grown, s.err
-	}
+// heap tells the heap of a job from that of its request by requests of 12 and of 120 jobs.
+func heap(_ context.Context, b *Bed) ([]Side, error) {
+	const few, many = 12, 120
+	requests := 1000 * b.Scale
 	river, err := b.river(0, true, false)
 	if err != nil {
 		return nil, err
 	}
-	return []Side{
-		{"tacho", func(context.Context) ([]float64, error) {
-			pending, err := grown(func(s *Story) { s.start() })
+	ours := func(context.Context) ([]float64, error) {
+		perJob := func(tell func(*Story)) (job, request size, err error) {
+			small, err := grown(requests, few, tell)
 			if err != nil {
-				return nil, err
+				return job, request, err
 			}
-			ended, err := grown(func(s *Story) { s.finish() })
-			return []float64{pending, ended}, err
-		}},
-		{riverRow, func(ctx context.Context) ([]float64, error) {
-			n := requests * perRequest
-			if err := river.insert(ctx, n); err != nil {
-				return nil, err
+			large, err := grown(requests, many, tell)
+			for i := range job {
+				job[i] = (large[i] - small[i]) / (many - few)
+				request[i] = small[i] - few*job[i]
 			}
-			var size int64
-			err := river.database.QueryRow(ctx, `SELECT pg_table_size('river_job')`).Scan(&size)
-			return []float64{float64(size) / float64(n), 0}, err
-		}},
-	}, nil
+			return job, request, err
+		}
+		pending, _, err := perJob(func(s *Story) { s.start() })
+		if err != nil {
+			return nil, err
+		}
+		ended, request, err := perJob((*Story).finish)
+		return []float64{pending[inHeap], ended[inHeap], request[inHeap], pending[inSnapshot], ended[inSnapshot], request[inSnapshot]}, err
+	}
+	theirs := func(ctx context.Context) ([]float64, error) {
+		n := 30_000 * b.Scale
+		if err := river.insert(ctx, n); err != nil {
+			return nil, err
+		}
+		var size int64
+		err := river.database.QueryRow(ctx, `SELECT pg_total_relation_size('river_job')`).Scan(&size)
+		return []float64{float64(size) / float64(n), 0, 0, 0, 0, 0}, err
+	}
+	return []Side{{"tacho", ours}, {riverRow, theirs}}, nil
+}
+
+// size is how many bytes something takes in the heap and in a snapshot.
+type size [2]float64
+
+const (
+	inHeap = iota
+	inSnapshot
+)
+
+// grown is the size of each of some requests with jobs in a ledger.
+func grown(requests, jobs int, tell func(*Story)) (found size, err error) {
+	before := heapNow()
+	l := ledger.New()
+	var seq events.Seq
+	s := &Story{Jobs: jobs, Tell: func(f events.Fact) (events.Seq, error) {
+		seq++
+		stored, err := events.Encode(events.Event{
+			ID: fmt.Sprintf("e%d", seq), Time: time.Unix(int64(seq), 0).UTC(), Source: "bench", Actor: "bench", Root: "bench", Fact: f,
+		})
+		if err != nil {
+			return 0, err
+		}
+		// Each fact has its own strings, like a fact read from the log.
+		stored.Seq = seq
+		e, err := events.Decode(stored)
+		if err != nil {
+			return 0, err
+		}
+		l.Fold(e)
+		return seq, nil
+	}}
+	s.begin()
+	for range requests {
+		tell(s)
+	}
+	if s.err != nil {
+		return found, s.err
+	}
+	found[inHeap] = float64(heapNow()-before) / float64(requests)
+	snapshot, err := l.Snapshot()
+	found[inSnapshot] = float64(len(snapshot)) / float64(requests)
+	return found, err
 }
 
 func heapNow() uint64 {
@@ -218,19 +248,22 @@ type Players struct {
 	perLane int
 	asked   int
 	ended   counter
+	// names are the collectors of the lanes.
+	names map[events.Lane]events.CollectorName
 }
 
 func (b *Bed) players(ctx context.Context, lanes, perLane int) (*Players, error) {
 	log := memory.New(memory.Config{})
-	p := &Players{log: log, lanes: lanes, perLane: perLane, control: &control.Control{Log: log, Dispatch: log, Clock: time.Now}}
+	p := &Players{log: log, lanes: lanes, perLane: perLane, names: map[events.Lane]events.CollectorName{}, control: &control.Control{Log: log, Dispatch: log, Clock: time.Now}}
 	if _, err := p.control.Publish(ctx, by, jobsOf(lanes, perLane)); err != nil {
 		return nil, err
 	}
 	for i := range lanes {
-		n := control.NewCollector{Name: events.CollectorName(fmt.Sprintf("c%d", i)), Target: here, Set: events.Set(i)}
+		n := control.NewCollector{Name: events.CollectorName(fmt.Sprintf("c%d", i)), Target: laneOf(i).Target, Set: laneOf(i).Set}
 		if _, err := p.control.AddCollector(ctx, by, n); err != nil {
 			return nil, err
 		}
+		p.names[laneOf(i)] = n.Name
 	}
 	s := shell.New(shell.Config{Log: log, Clock: time.Now, Logger: silent()})
 	s.Tell(func(f events.Fact) {
@@ -268,7 +301,8 @@ func (p *Players) play(ctx context.Context) error {
 			if !ok {
 				continue
 			}
-			name, lane := events.CollectorName(fmt.Sprintf("c%d", d.Job.Set)), d.Job.Lane()
+			lane := d.Job.Lane()
+			name := p.names[lane]
 			attempt, err := tell(events.JobDequeued{Lane: lane, Place: d.Place, Job: d.Job, Collector: name, Instance: "i", Attempt: 1})
 			if err != nil {
 				return err
