@@ -79,30 +79,35 @@ func run(ctx context.Context, all []Row, args []string, stdout, stderr io.Writer
 		return 0
 	}
 	report := Report{Machine: look(o.dir), Scale: o.scale}
+	// As text, each row is printed when it has ended.
+	text := !o.json && !o.markdown
+	if text {
+		report.begin(stdout)
+	}
 	failed := 0
 	for _, r := range rows {
-		if ctx.Err() != nil {
-			break
-		}
 		result := measured(ctx, r, o, stderr)
+		if ctx.Err() != nil {
+			fmt.Fprintln(stderr, "bench: interrupted; all servers have ended")
+			return 1
+		}
 		if result.Failure != "" {
 			failed++
 			fmt.Fprintf(stderr, "%s failed: %s\n", r.Name, result.Failure)
 		}
 		report.Results = append(report.Results, result)
+		if text {
+			err = errors.Join(err, result.text(stdout))
+		}
 	}
-	if ctx.Err() != nil {
-		fmt.Fprintln(stderr, "bench: interrupted; all servers have ended")
-		return 1
-	}
-	print := report.text
+	print := report.end
 	switch {
 	case o.json:
 		print = report.json
 	case o.markdown:
 		print = report.markdown
 	}
-	err = print(stdout)
+	err = errors.Join(err, print(stdout))
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
 	}
@@ -113,7 +118,7 @@ func run(ctx context.Context, all []Row, args []string, stdout, stderr io.Writer
 }
 
 // patience is how long a row may take at the usual scale.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 // measured runs one row with a bed of its own, so that a row that fails does not hinder the others.
 func measured(ctx context.Context, r Row, o options, stderr io.Writer) Result {

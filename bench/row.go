@@ -137,8 +137,9 @@ func (r Row) compare(sides []Side, found [][][]float64) (lines []Line) {
 		}
 		tacho := of(0)
 		blank := Line{Figure: figure.Name, Unit: figure.Unit, Better: figure.Better, Tacho: tacho}
-		if line := blank; len(sides) == 1 || line.aim(figure, tacho.Median) {
-			lines = append(lines, line)
+		alone := blank
+		if alone.aim(figure, tacho.Median) || len(sides) == 1 {
+			lines = append(lines, alone)
 		}
 		for i, s := range sides[1:] {
 			line, theirs := blank, of(i+1)

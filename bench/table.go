@@ -75,24 +75,27 @@ func (r Report) json(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// text prints a table of at most 160 columns.
-func (r Report) text(w io.Writer) error {
+// begin prints what is to be known before the rows.
+func (r Report) begin(w io.Writer) {
 	fmt.Fprintf(w, "%s, scale %d\n", r.Machine, r.Scale)
 	fmt.Fprintln(w, "Medians, in parentheses the least and the most of all turns. Ratios are Tacho's median over that of the peer.")
+}
+
+// text prints a row, in at most 160 columns.
+func (r Result) text(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, result := range r.Results {
-		fmt.Fprintf(t, "\n%s: %s (%s)\n", result.Row, result.Work, result.Took.Round(100*time.Millisecond))
-		if result.Failure != "" {
-			fmt.Fprintf(t, "  failed: %s\n", result.Failure)
-		}
-		for _, l := range result.Lines {
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", l.Figure, l.numbers(), l.peer(true), l.ratio(), l.goal(), l.verdict())
-		}
-		// Each row has columns of its own.
-		if err := t.Flush(); err != nil {
-			return err
-		}
+	fmt.Fprintf(t, "\n%s: %s (%s)\n", r.Row, r.Work, r.Took.Round(100*time.Millisecond))
+	if r.Failure != "" {
+		fmt.Fprintf(t, "  failed: %s\n", r.Failure)
 	}
+	for _, l := range r.Lines {
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", l.Figure, l.numbers(), l.peer(true), l.ratio(), l.goal(), l.verdict())
+	}
+	return t.Flush()
+}
+
+// end prints what came of all rows.
+func (r Report) end(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "\n%s\n", r.summary())
 	return err
 }
