@@ -47,7 +47,8 @@ func (b *Bed) rawTrips(n int) (func(ctx context.Context) ([]time.Duration, error
 	if err != nil {
 		return nil, err
 	}
-	consumer, err := stream.CreateConsumer(b.ctx, natsjs.ConsumerConfig{AckPolicy: natsjs.AckExplicitPolicy, MaxAckPending: 1})
+	// One that is not durable would be removed while the others have their turns.
+	consumer, err := stream.CreateConsumer(b.ctx, natsjs.ConsumerConfig{Durable: "raw", AckPolicy: natsjs.AckExplicitPolicy, MaxAckPending: 1})
 	if err != nil {
 		return nil, err
 	}

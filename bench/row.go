@@ -137,9 +137,9 @@ func (r Row) compare(sides []Side, found [][][]float64) (lines []Line) {
 		}
 		tacho := of(0)
 		blank := Line{Figure: figure.Name, Unit: figure.Unit, Better: figure.Better, Tacho: tacho}
-		alone := blank
-		if alone.aim(figure, tacho.Median) || len(sides) == 1 {
-			lines = append(lines, alone)
+		alone, compared := blank, false
+		if alone.aim(figure, tacho.Median) {
+			lines, compared = append(lines, alone), true
 		}
 		for i, s := range sides[1:] {
 			line, theirs := blank, of(i+1)
@@ -148,7 +148,10 @@ func (r Row) compare(sides []Side, found [][][]float64) (lines []Line) {
 			}
 			line.Peer, line.Theirs, line.Ratio = s.Name, &theirs, tacho.Median/theirs.Median
 			line.aim(figure, line.Ratio)
-			lines = append(lines, line)
+			lines, compared = append(lines, line), true
+		}
+		if !compared {
+			lines = append(lines, blank)
 		}
 	}
 	return lines

@@ -133,24 +133,24 @@ func levelled(all []queue.Entry) (ordered []*queue.Entry) {
 	return ordered
 }
 
-// heap tells the heap of a job from that of its request by requests of 12 and of 120 jobs.
+// heap tells the size of a job from that of its request by as many jobs in requests of 12 and of 120.
 func heap(_ context.Context, b *Bed) ([]Side, error) {
 	const few, many = 12, 120
-	requests := 1000 * b.Scale
+	jobs := 30_000 * b.Scale
 	river, err := b.river(0, true, false)
 	if err != nil {
 		return nil, err
 	}
 	ours := func(context.Context) ([]float64, error) {
 		perJob := func(tell func(*Story)) (job, request size, err error) {
-			small, err := grown(requests, few, tell)
+			small, err := grown(jobs/few, few, tell)
 			if err != nil {
 				return job, request, err
 			}
-			large, err := grown(requests, many, tell)
+			large, err := grown(jobs/many, many, tell)
 			for i := range job {
-				job[i] = (large[i] - small[i]) / (many - few)
-				request[i] = small[i] - few*job[i]
+				request[i] = (small[i] - large[i]) * few * many / (many - few)
+				job[i] = large[i] - request[i]/many
 			}
 			return job, request, err
 		}
@@ -162,13 +162,12 @@ func heap(_ context.Context, b *Bed) ([]Side, error) {
 		return []float64{pending[inHeap], ended[inHeap], request[inHeap], pending[inSnapshot], ended[inSnapshot], request[inSnapshot]}, err
 	}
 	theirs := func(ctx context.Context) ([]float64, error) {
-		n := 30_000 * b.Scale
-		if err := river.insert(ctx, n); err != nil {
+		if err := river.insert(ctx, jobs); err != nil {
 			return nil, err
 		}
 		var size int64
 		err := river.database.QueryRow(ctx, `SELECT pg_total_relation_size('river_job')`).Scan(&size)
-		return []float64{float64(size) / float64(n), 0, 0, 0, 0, 0}, err
+		return []float64{float64(size) / float64(jobs), 0, 0, 0, 0, 0}, err
 	}
 	return []Side{{"tacho", ours}, {riverRow, theirs}}, nil
 }
@@ -181,7 +180,7 @@ const (
 	inSnapshot
 )
 
-// grown is the size of each of some requests with jobs in a ledger.
+// grown is the size of each job in a ledger with requests of some jobs, its share of its request included.
 func grown(requests, jobs int, tell func(*Story)) (found size, err error) {
 	before := heapNow()
 	l := ledger.New()
@@ -210,9 +209,9 @@ func grown(requests, jobs int, tell func(*Story)) (found size, err error) {
 	if s.err != nil {
 		return found, s.err
 	}
-	found[inHeap] = float64(heapNow()-before) / float64(requests)
+	found[inHeap] = float64(heapNow()-before) / float64(requests*jobs)
 	snapshot, err := l.Snapshot()
-	found[inSnapshot] = float64(len(snapshot)) / float64(requests)
+	found[inSnapshot] = float64(len(snapshot)) / float64(requests*jobs)
 	return found, err
 }
 
