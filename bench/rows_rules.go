@@ -37,7 +37,7 @@ func rowsOfRules() []Row {
 			},
 		},
 		{
-			Name: "memory", Work: "heap of the ledger per job and per request", Rounds: 1, Run: heap,
+			Name: "memory", Work: "heap of the ledger; a pending job has its share of a request of 12", Rounds: 1, Run: heap,
 			Figures: []Figure{
 				{Name: "pending job", Unit: "B", Better: lower, Goals: []Goal{{"", 390}, {riverRow, 1}}},
 				{Name: "ended job", Unit: "B", Better: lower, Goals: []Goal{{"", 40}}},
@@ -154,12 +154,16 @@ func heap(_ context.Context, b *Bed) ([]Side, error) {
 			}
 			return job, request, err
 		}
-		pending, _, err := perJob(func(s *Story) { s.start() })
+		pending, waiting, err := perJob(func(s *Story) { s.start() })
 		if err != nil {
 			return nil, err
 		}
 		ended, request, err := perJob((*Story).finish)
-		return []float64{pending[inHeap], ended[inHeap], request[inHeap], pending[inSnapshot], ended[inSnapshot], request[inSnapshot]}, err
+		var found []float64
+		for _, where := range []int{inHeap, inSnapshot} {
+			found = append(found, pending[where]+waiting[where]/few, ended[where], request[where])
+		}
+		return found, err
 	}
 	theirs := func(ctx context.Context) ([]float64, error) {
 		if err := river.insert(ctx, jobs); err != nil {
