@@ -136,7 +136,7 @@ func levelled(all []queue.Entry) (ordered []*queue.Entry) {
 // heap tells the size of a job from that of its request by as many jobs in requests of 12 and of 120.
 func heap(_ context.Context, b *Bed) ([]Side, error) {
 	const few, many = 12, 120
-	jobs := 30_000 * b.Scale
+	jobs := 100_000 * b.Scale
 	river, err := b.river(0, true, false)
 	if err != nil {
 		return nil, err
