@@ -27,9 +27,9 @@ type Bed struct {
 	dir   string
 	say   func(format string, args ...any)
 
+	// ctx ends when the row is interrupted or a part of it fails.
 	ctx   context.Context
 	stop  context.CancelFunc
-	tasks sync.WaitGroup
 	count int
 	// ends undo what was started; the last one comes first.
 	ends []func() error
@@ -53,29 +53,37 @@ func newBed(ctx context.Context, parent string, scale int, say func(string, ...a
 // onEnd registers what undoes something that was started.
 func (b *Bed) onEnd(f func() error) { b.ends = append(b.ends, f) }
 
-// Close ends everything and waits for it. It returns why a task failed, too.
+// Close ends everything, the last thing first, and waits for it: collectors leave while there is still a door. It returns
+// why a part failed, too.
 func (b *Bed) Close() error {
 	b.stop()
-	b.tasks.Wait()
-	errs := []error{b.failed}
+	var errs []error
 	for i := len(b.ends) - 1; i >= 0; i-- {
 		errs = append(errs, b.ends[i]())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, b.failed)...)
 }
 
 // run runs a part until the bed is closed. If it fails before, that ends the row.
 func (b *Bed) run(name string, f func(context.Context) error) {
-	b.tasks.Go(func() {
-		err := f(b.ctx)
-		if err == nil || b.ctx.Err() != nil {
+	ctx, stop := context.WithCancel(context.WithoutCancel(b.ctx))
+	ended := make(chan struct{})
+	b.onEnd(func() error {
+		stop()
+		<-ended
+		return nil
+	})
+	go func() {
+		defer close(ended)
+		err := f(ctx)
+		if err == nil || ctx.Err() != nil {
 			return
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.failed = errors.Join(b.failed, fmt.Errorf("%s: %w", name, err))
 		b.stop()
-	})
+	}()
 }
 
 // path returns a path in the directory of the bed that nobody has yet.
