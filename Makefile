@@ -18,6 +18,8 @@ ROOMY       := GOGC=400
 FUZZTIME  ?= 10s
 BENCH     ?= .
 BENCHTIME ?= 1s
+# Flags of make bench-peers: --row jobs,status, --list, --scale 10, --json, --markdown.
+PEERS     ?=
 # How many packages are tested at once. Many of them start servers and wait for them more than they work.
 PARALLEL  ?= 3
 # The long packages of the end of the alphabet. go test begins packages in the order of their names on its command line, and
@@ -59,6 +61,7 @@ fmt: ## Format the code
 .PHONY: vet
 vet:
 	$(ROOMY) $(GO) vet ./...
+	cd bench && $(ROOMY) $(GO) vet ./...
 
 .PHONY: staticcheck
 staticcheck:
@@ -79,6 +82,7 @@ stories: ## Hold every fold of the log against random stories
 .PHONY: tidy
 tidy:
 	$(GO) mod tidy -diff
+	cd bench && $(GO) mod tidy -diff
 
 # Before the other tests, because it is the fastest and its findings explain others. The cache of results does not see what
 # git tracks.
@@ -100,6 +104,7 @@ unraced:
 	@$(MAKE) --no-print-directory stories UNRACED='-p 1'
 	@$(MAKE) --no-print-directory models UNRACED='-p 1'
 	@$(MAKE) --no-print-directory pure UNRACED='-p 1'
+	@$(MAKE) --no-print-directory peers
 	@$(MAKE) --no-print-directory outside UNRACED='-timeout 20m'
 
 # The step vet vets the tests too, with more checks, and internal/archtest has a step of its own. A program with the race
@@ -119,6 +124,11 @@ models:
 soak: ## Play many more random worlds than the check does, about ten minutes
 	$(ROOMY) $(GO) test -tags soak -vet off -count 1 -timeout 60m -run Agrees ./rules/ledger ./projector ./collector ./eventlog/door
 	$(GO) test -tags soak -vet off -count 1 -timeout 60m -run '^TestRandom|^TestRequestsOfManyDays$$|^TestRequestsOfWhichThree' ./scheduler ./internal/farm
+
+# The program that measures is not raced as it measures. Its module is not below ./...
+.PHONY: peers
+peers:
+	cd bench && $(GO) test -vet off ./...
 
 # The stories have a step of their own.
 .PHONY: pure
@@ -147,6 +157,10 @@ fuzz: ## Run each fuzz target for FUZZTIME
 .PHONY: bench
 bench: ## Run the benchmarks that match BENCH
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -p 1 ./...
+
+.PHONY: bench-peers
+bench-peers: ## Do the work of Tacho beside its peers, in turns, with the flags in PEERS
+	cd bench && $(GO) run . $(PEERS)
 
 .PHONY: docker
 docker: ## Build the images tacho:core and tacho:collector

@@ -53,6 +53,24 @@ func TestPackagesKeepTheRules(t *testing.T) {
 	}
 }
 
+// The program that compares Tacho with its peers is a module of its own and no room of the house. It keeps the habits.
+func TestTheModuleOfPeersKeepsTheHabits(t *testing.T) {
+	packages, err := Load(filepath.Join(root, "bench"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packages) != 1 || len(packages[0].Files) < 10 {
+		t.Fatalf("%d packages were seen: are the rules run on the module in bench?", len(packages))
+	}
+	for _, name := range []string{"init", "headers", "tests", "globals"} {
+		t.Run(name, func(t *testing.T) {
+			for _, problem := range packageRules[name](packages) {
+				t.Error(problem)
+			}
+		})
+	}
+}
+
 // What `make pure` tests without the race detector are the pure packages, and no others.
 func TestOnlyPurePackagesAreNotRaced(t *testing.T) {
 	packages, err := Load(root)

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	natsjs "github.com/nats-io/nats.go/jetstream"
+)
+
+// eventBytes is about as large as an event of the path of a job.
+const eventBytes = 600
+
+// rawAppends publishes to a stream on a server of its own. A turn returns how many are stored in a second, after per of
+// them are counted as one.
+func (b *Bed) rawAppends(name string, unsynced bool, writers, n, per int) (Side, error) {
+	js, stream, err := b.stream(unsynced)
+	if err != nil {
+		return Side{}, err
+	}
+	payload := make([]byte, eventBytes)
+	return Side{Name: name, Turn: func(ctx context.Context) ([]float64, error) {
+		cpu, err := cpuOf()
+		if err != nil {
+			return nil, err
+		}
+		took, err := together(ctx, writers, n, func(ctx context.Context, w, _ int) error {
+			_, err := js.Publish(ctx, fmt.Sprintf("raw.%d", w), payload)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		after, err := cpuOf()
+		if err != nil {
+			return nil, err
+		}
+		return []float64{perSecond(n, took) / float64(per), microseconds(after-cpu) / float64(n) * float64(per)}, stream.Purge(ctx)
+	}}, nil
+}
+
+func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
+
+// rawTrips publishes messages one after another, and returns how long each took to a consumer that waits.
+func (b *Bed) rawTrips(n int) (func(ctx context.Context) ([]time.Duration, error), error) {
+	js, stream, err := b.stream(false)
+	if err != nil {
+		return nil, err
+	}
+	// One that is not durable would be removed while the others have their turns.
+	consumer, err := stream.CreateConsumer(b.ctx, natsjs.ConsumerConfig{Durable: "raw", AckPolicy: natsjs.AckExplicitPolicy, MaxAckPending: 1})
+	if err != nil {
+		return nil, err
+	}
+	payload := make([]byte, eventBytes)
+	return func(ctx context.Context) (trips []time.Duration, err error) {
+		messages, err := consumer.Messages()
+		if err != nil {
+			return nil, err
+		}
+		defer messages.Stop()
+		for range n {
+			began := time.Now()
+			if _, err := js.Publish(ctx, "raw.a", payload); err != nil {
+				return nil, err
+			}
+			m, err := messages.Next()
+			if err != nil {
+				return nil, err
+			}
+			trips = append(trips, time.Since(began))
+			if err := m.DoubleAck(ctx); err != nil {
+				return nil, err
+			}
+		}
+		return trips, nil
+	}, nil
+}

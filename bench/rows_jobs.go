@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// rowsOfJobs are about the way of a job from its request to its end.
+func rowsOfJobs() []Row {
+	return []Row{
+		{
+			Name: "jobs", Work: "no-op jobs end to end, 32 collectors through the door, synced",
+			Figures: []Figure{{Name: "jobs", Unit: "/s", Better: higher, Goals: []Goal{{rawFour, 0.6}}}, {Name: "CPU per job", Unit: "µs", Better: lower}},
+			Run: func(_ context.Context, b *Bed) ([]Side, error) {
+				tacho, err := b.wholeRequests(manyCollectors(b, false))
+				if err != nil {
+					return nil, err
+				}
+				raw, err := b.rawAppends(rawFour, false, 32, 8000, 4)
+				return []Side{tacho, raw}, err
+			},
+		},
+		{
+			Name: "jobs-unsynced", Work: "the same, unsynced",
+			Figures: []Figure{
+				{Name: "jobs", Unit: "/s", Better: higher, Goals: []Goal{{riverTuned, 0.15}}},
+				{Name: "CPU per job", Unit: "µs", Better: lower, Goals: []Goal{{riverTuned, 4}}},
+			},
+			Run: func(_ context.Context, b *Bed) ([]Side, error) {
+				tacho, err := b.wholeRequests(manyCollectors(b, true))
+				if err != nil {
+					return nil, err
+				}
+				river, err := b.river(32, true, true)
+				if err != nil {
+					return nil, err
+				}
+				asynq, err := b.asynq(32)
+				return []Side{
+					tacho,
+					{riverTuned, func(ctx context.Context) ([]float64, error) { return river.work(ctx, 10_000*b.Scale) }},
+					{"asynq in memory", func(ctx context.Context) ([]float64, error) { return asynq.work(ctx, 5_000*b.Scale) }},
+				}, err
+			},
+		},
+		{
+			Name: "deep", Work: "no-op jobs with 100,000 pending, 8 collectors, synced",
+			Figures: []Figure{{Name: "jobs", Unit: "/s", Better: higher, Goals: []Goal{{referenceSQL, 5}, {shallow, 0.95}}}},
+			Run:     deep,
+		},
+		{
+			Name: "latency", Work: "created → received by an idle collector, synced", Rounds: 4,
+			Figures: []Figure{
+				{Name: "received p50", Unit: "ms", Better: lower, Goals: []Goal{{riverTuned, 1}}},
+				{Name: "received p99", Unit: "ms", Better: lower, Goals: []Goal{{riverTuned, 1}}},
+				{Name: "begun p50", Unit: "ms", Better: lower},
+			},
+			Run: latency,
+		},
+		{
+			Name: "handover", Work: "a job ends → the next one begins on the same collector, synced",
+			Figures: []Figure{
+				{Name: "p50", Unit: "ms", Better: lower, Goals: []Goal{{rawTrip, 4}}},
+				{Name: "p99", Unit: "ms", Better: lower},
+			},
+			Run: handover,
+		},
+	}
+}
+
+// The peers, as the table names them.
+const (
+	rawFour      = "raw appends ÷ 4"
+	rawTrip      = "raw publish → received"
+	riverTuned   = "River, tuned"
+	riverDefault = "River, its defaults"
+	referenceSQL = "the reference's SQL"
+	shallow      = "Tacho with 1,000 pending"
+)
+
+// manyCollectors is a farm whose requests have 640 jobs.
+func manyCollectors(b *Bed, unsynced bool) FarmConfig {
+	return FarmConfig{Collectors: 32, Profiles: 20 * b.Scale, InProgress: 1, Unsynced: unsynced}
+}
+
+// wholeRequests measures from the submit of a request to its end.
+func (b *Bed) wholeRequests(c FarmConfig) (Side, error) {
+	f, err := b.farm(c)
+	return Side{"tacho", func(ctx context.Context) ([]float64, error) {
+		n := f.Collectors * f.Profiles
+		before, err := cpuOf()
+		if err != nil {
+			return nil, err
+		}
+		took, err := f.finish(ctx)
+		if err != nil {
+			return nil, err
+		}
+		after, err := cpuOf()
+		return []float64{perSecond(n, took), microseconds(after-before) / float64(n)}, err
+	}}, err
+}
+
+// window is how many jobs a turn of deep takes from the front of the queue.
+const window = 400
+
+func deep(ctx context.Context, b *Bed) ([]Side, error) {
+	const collectors, many, few = 8, 100_000, 1000
+	var sides []Side
+	for _, s := range []struct {
+		name    string
+		pending int
+	}{{"tacho", many * b.Scale}, {shallow, few}} {
+		// Requests have a thousand jobs, and all of them are in progress: each job can be dispatched.
+		f, err := b.farm(FarmConfig{Collectors: collectors, Profiles: 125, InProgress: s.pending, Gated: true})
+		if err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		for range s.pending / few {
+			if err := f.ask(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if err := f.made.await(ctx, s.pending); err != nil {
+			return nil, err
+		}
+		b.say("deep: %d jobs were created in %s", s.pending, time.Since(began).Round(time.Millisecond))
+		sides = append(sides, Side{s.name, func(ctx context.Context) ([]float64, error) { return f.window(ctx) }})
+	}
+	for _, s := range []struct {
+		name    string
+		pending int
+	}{{referenceSQL, many * b.Scale}, {referenceSQL + ", 1,000 pending", few}} {
+		r, err := b.reference(false, collectors)
+		if err == nil {
+			err = r.enqueue(ctx, s.pending, collectors, "queued")
+		}
+		if err != nil {
+			return nil, err
+		}
+		sides = append(sides, Side{s.name, func(ctx context.Context) ([]float64, error) {
+			found, err := r.work(ctx, collectors, window)
+			if err != nil {
+				return nil, err
+			}
+			return found, r.enqueue(ctx, window, collectors, "queued")
+		}})
+	}
+	return sides, nil
+}
+
+// window opens the gate until some jobs have ended, and fills the queue up again with the gate shut.
+func (f *Farm) window(ctx context.Context) ([]float64, error) {
+	began, want := time.Now(), f.done.now()+window
+	f.Open()
+	if err := f.done.await(ctx, want); err != nil {
+		return nil, err
+	}
+	took := time.Since(began)
+	f.Shut()
+	if left := f.made.now() - f.done.now(); left < 1000 {
+		made := f.made.now() + f.Collectors*f.Profiles
+		if err := f.ask(ctx); err != nil {
+			return nil, err
+		}
+		if err := f.made.await(ctx, made); err != nil {
+			return nil, err
+		}
+	}
+	return []float64{perSecond(window, took)}, nil
+}
+
+func latency(_ context.Context, b *Bed) ([]Side, error) {
+	n := 50 * b.Scale
+	f, err := b.farm(FarmConfig{Collectors: 1, Profiles: 1, InProgress: 1})
+	if err != nil {
+		return nil, err
+	}
+	tuned, err := b.river(1, false, true)
+	if err != nil {
+		return nil, err
+	}
+	usual, err := b.river(1, false, false)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := b.rawTrips(n)
+	if err != nil {
+		return nil, err
+	}
+	// What River and the raw engine deliver has begun.
+	both := func(trips []time.Duration, err error) ([]float64, error) {
+		if err != nil {
+			return nil, err
+		}
+		return []float64{quantile(trips, 0.5), quantile(trips, 0.99), quantile(trips, 0.5)}, nil
+	}
+	return []Side{
+		{"tacho", func(ctx context.Context) ([]float64, error) { return f.trips(ctx, n) }},
+		{riverTuned, func(ctx context.Context) ([]float64, error) { return both(tuned.trips(ctx, n)) }},
+		{riverDefault, func(ctx context.Context) ([]float64, error) { return both(usual.trips(ctx, max(n/10, 5))) }},
+		{rawTrip, func(ctx context.Context) ([]float64, error) { return both(raw(ctx)) }},
+	}, nil
+}
+
+// trips submits requests of one job, each after the one before has ended.
+func (f *Farm) trips(ctx context.Context, n int) ([]float64, error) {
+	f.forget()
+	var asked []time.Time
+	for range n {
+		asked = append(asked, time.Now())
+		if _, err := f.finish(ctx); err != nil {
+			return nil, err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var received, begun []time.Duration
+	for i, at := range asked {
+		received, begun = append(received, f.received[i].Sub(at)), append(begun, f.begun[i].Sub(at))
+	}
+	return []float64{quantile(received, 0.5), quantile(received, 0.99), quantile(begun, 0.5)}, nil
+}
+
+func handover(_ context.Context, b *Bed) ([]Side, error) {
+	n := 200 * b.Scale
+	f, err := b.farm(FarmConfig{Collectors: 1, Profiles: n, InProgress: 1})
+	if err != nil {
+		return nil, err
+	}
+	raw, err := b.rawTrips(n)
+	if err != nil {
+		return nil, err
+	}
+	return []Side{
+		{"tacho", func(ctx context.Context) ([]float64, error) {
+			f.forget()
+			if _, err := f.finish(ctx); err != nil {
+				return nil, err
+			}
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			var gaps []time.Duration
+			for i := 1; i < n; i++ {
+				gaps = append(gaps, f.begun[i].Sub(f.measured[i-1]))
+			}
+			return []float64{quantile(gaps, 0.5), quantile(gaps, 0.99)}, nil
+		}},
+		{rawTrip, func(ctx context.Context) ([]float64, error) {
+			trips, err := raw(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return []float64{quantile(trips, 0.5), quantile(trips, 0.99)}, nil
+		}},
+	}, nil
+}
