@@ -47,7 +47,7 @@ func (s *story) request(tag, parent events.Tag, pr int) {
 		s.tell(events.JobDispatched{Job: j})
 		token := s.tell(dequeued(j, 1, 0))
 		for report := range 9 {
-			s.tell(samples(j, token, events.Benchmark(fmt.Sprintf("benchmark-%d", report))))
+			s.tell(samples(j, token, events.Benchmark(fmt.Sprintf("benchmark-%d-%d", j.Set, report))))
 		}
 		s.tell(finished(j, token, events.Success))
 	}
