@@ -262,11 +262,19 @@ func BenchmarkVisible(b *testing.B) {
 	ratio.AtMost(b, "p99-ms", float64(times[len(times)*99/100].Microseconds())/1000, 5)
 }
 
-// BenchmarkDeepQueue measures one event that changes the queue while 20,000 requests are pending, from the log to
+// BenchmarkDeepQueue measures one event that changes the queue while many requests are pending, from the log to
 // a visible row. All requests are ordered and estimated anew, and the rows that differ are written. A new request at
-// the end changes one row; a request that ends early changes all of them.
+// the end changes one row; a request that overruns changes all of them.
 func BenchmarkDeepQueue(b *testing.B) {
-	const crowd = 20_000
+	few := 0.0
+	for _, crowd := range []int{1_000, 20_000} {
+		b.Run(fmt.Sprint(crowd), func(b *testing.B) { few = deepQueue(b, crowd, few) })
+	}
+}
+
+// deepQueue returns how many milliseconds a new request costs, and compares that with what it cost with fewer pending; 0 for
+// nothing to compare with.
+func deepQueue(b *testing.B, crowd int, few float64) (ms float64) {
 	s := newStory(b)
 	sha := func(i int) events.Tag { return events.Tag(fmt.Sprintf("%040d", i)) }
 	s.man(lanes[:]...)
@@ -287,26 +295,33 @@ func BenchmarkDeepQueue(b *testing.B) {
 	r, log := open(b, url), newFeed("log", s.stored...)
 	p := start(b, projector.Config{Log: log, URL: url})
 	p.await(b, r, events.Seq(len(s.stored)))
-	one := func(f events.Fact) {
-		s.tell(f)
+	next := crowd + 3
+	one := func(at time.Time) {
+		s.at = at
+		s.tell(created(sha(next), sha(next-1), 7))
 		log.add(s.stored[len(s.stored)-1])
 		p.await(b, r, events.Seq(len(s.stored)))
+		next++
 	}
-	next := crowd + 3
 	b.Run("new-request", func(b *testing.B) {
+		began := time.Now()
 		for b.Loop() {
-			one(created(sha(next), sha(next-1), 7))
-			s.at = at
-			next++
+			one(at)
+		}
+		ms = float64(time.Since(began).Microseconds()) / 1000 / float64(b.N)
+		ratio.AtMost(b, "ms", ms, 10)
+		if few > 0 {
+			ratio.AtMost(b, "growth", ms/few, 2)
 		}
 	})
 	b.Run("all-move", func(b *testing.B) {
-		s.at = at.Add(time.Hour) // it overruns, and all requests behind it move back
+		late := at.Add(time.Hour) // it overruns, and all requests behind it move back
 		for b.Loop() {
-			one(created(sha(next), sha(next-1), 7))
-			next++
+			late = late.Add(time.Second)
+			one(late)
 		}
 	})
+	return ms
 }
 
 // BenchmarkStatus measures the query behind the status page.
