@@ -24,7 +24,7 @@ func TestPostgresIsKilled(t *testing.T) {
 	t.Parallel()
 	t.Run("live", func(t *testing.T) { killedIn(t, 3, 300, 0) })
 	// Full batches are not synced: the server forgets some of those that readers have seen.
-	t.Run("behind", func(t *testing.T) { killedIn(t, 200, 1000, 400) })
+	t.Run("behind", func(t *testing.T) { killedIn(t, 200, 600, 200) })
 }
 
 // killedIn kills the server twice, each time after the projector was given so many events and has done the first of them.
