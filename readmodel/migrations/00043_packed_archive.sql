@@ -1,7 +1,6 @@
 -- +goose Up
 
--- Data of an event are compressed where a row would take more than a quarter of a page (LZ4 takes a hundredth of the time that a
--- rebuild needs for the row), and stay in the row up to a page. MAIN says both; columns that are not MAIN would leave the row
+-- Data of an event are compressed where a row would take more than a quarter of a page, and stay in the row up to a page. MAIN says both; columns that are not MAIN would leave the row
 -- first. A server without LZ4 keeps them as they are, as before.
 -- +goose StatementBegin
 DO $$
