@@ -106,7 +106,7 @@ func Encode(e Event) (Stored, error) {
 		HeaderID:          e.ID,
 		HeaderType:        TypePrefix + TypeOf(e.Fact),
 		HeaderSource:      e.Source,
-		HeaderTime:        e.Time.UTC().Format(timeLayout),
+		HeaderTime:        TimeText(e.Time),
 		HeaderSubject:     string(subject)[len(SubjectPrefix):],
 		HeaderActor:       string(e.Actor),
 		HeaderCause:       strconv.FormatUint(uint64(e.Cause), 10),
@@ -114,6 +114,9 @@ func Encode(e Event) (Stored, error) {
 	}
 	return Stored{Subject: subject, Header: header, Data: data}, nil
 }
+
+// TimeText returns a time as the header of an event has it.
+func TimeText(t time.Time) string { return t.UTC().Format(timeLayout) }
 
 func encodeFact(f Fact) ([]byte, error) {
 	if own, ok := f.(interface{ encode() ([]byte, error) }); ok {

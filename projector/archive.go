@@ -2,10 +2,8 @@ package projector
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -110,22 +108,22 @@ func (a *Archive) Events(ctx context.Context, after events.Seq) ([]Archived, err
 		return nil, wrap("read the archive", err)
 	}
 	var out []Archived
-	var seq events.Seq
-	var subject events.Subject
-	var at time.Time
-	var headers string
-	var data, link []byte
-	_, err = pgx.ForEachRow(rows, []any{&seq, &subject, &at, &headers, &data, &link}, func() error {
-		one := Archived{Stored: events.Stored{Seq: seq, Subject: subject, StoredAt: at.UTC(), Data: append([]byte(nil), data...)}, Link: Hash(link)}
-		if want := after + events.Seq(len(out)) + 1; seq != want {
-			return &ArchiveError{Seq: want, What: "it is missing"}
+	var wrong error
+	err = collect(rows, "event", func(row *eventRow) {
+		header, err := row.Header()
+		switch want := after + events.Seq(len(out)) + 1; {
+		case wrong != nil:
+			return
+		case row.Seq != want:
+			wrong = &ArchiveError{Seq: want, What: "it is missing"}
+		case err != nil:
+			wrong = &ArchiveError{Seq: row.Seq, What: "its headers cannot be read"}
 		}
-		if err := json.Unmarshal([]byte(headers), &one.Header); err != nil {
-			return &ArchiveError{Seq: seq, What: "its headers cannot be read"}
-		}
-		out = append(out, one)
-		return nil
+		out = append(out, Archived{
+			Stored: events.Stored{Seq: row.Seq, Subject: row.Subject, StoredAt: row.StoredAt.UTC(), Header: header, Data: row.Data}, Link: Hash(row.Chain),
+		})
 	})
+	err = errors.Join(err, wrong)
 	if err == nil && len(out) == 0 && after < a.Last {
 		err = &ArchiveError{Seq: after + 1, What: "it is missing"}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/pgtest"
 	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/rules/queue"
 )
 
 // tables is a connection to empty tables.
@@ -201,13 +202,40 @@ func TestARowTakesThePlaceOfAnother(t *testing.T) {
 
 // A place of the queue that differs in any column counts as changed.
 func TestEveryColumnOfThePlaceCounts(t *testing.T) {
-	columns := readmodel.Columns("queue")
-	for i, c := range columns {
-		var place, other, same queueRow
+	at := func(n int) *time.Time {
+		return pointer(time.Date(2026, 3, 1, 12, 0, n, 1700, time.FixedZone("", 3600)))
+	}
+	p := queue.Place{Entry: queue.Entry{ID: "r"}, Position: 7, Level: 2, Reason: "why", Startable: true}
+	f := queue.Forecast{
+		Start: at(2), End: at(5), StartEarliest: at(1), StartLatest: at(3), EndEarliest: at(4), EndLatest: at(6), Overrun: true, Guessed: true,
+	}
+	row := newQueueRow(&p, &f)
+	if !shows(&row, &p, &f) {
+		t.Errorf("it does not show what it was made of: %+v", row)
+	}
+	for i, c := range readmodel.Columns("queue") {
+		other := row
 		filled(reflect.ValueOf(&other).Elem().Field(c.Field), i+1, c.Type)
-		filled(reflect.ValueOf(&same).Elem().Field(c.Field), i+1, c.Type)
-		if equal(columns, &place, &other) || !equal(columns, &same, &other) {
+		if c.Type == "boolean" {
+			reflect.ValueOf(&other).Elem().Field(c.Field).SetBool(false)
+		}
+		if shows(&other, &p, &f) {
 			t.Errorf("column %s", c.Name)
+		}
+		if c.Nullable {
+			reflect.ValueOf(&other).Elem().Field(c.Field).SetZero()
+			if shows(&other, &p, &f) {
+				t.Errorf("column %s without a value", c.Name)
+			}
+		}
+	}
+	for _, absurd := range []*time.Time{nil, pointer(time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC))} {
+		f.Start, f.End, f.StartLatest, f.EndEarliest = absurd, absurd, absurd, absurd
+		if shows(&row, &p, &f) {
+			t.Errorf("it shows %v", absurd)
+		}
+		if row := newQueueRow(&p, &f); !shows(&row, &p, &f) || row.StartEarliest != nil || row.EndLatest != nil {
+			t.Errorf("%v gives %+v", absurd, row)
 		}
 	}
 }

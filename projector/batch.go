@@ -23,9 +23,10 @@ const forever events.Seq = math.MaxUint64
 type batch struct {
 	facts  []fact
 	parked int
-	// events are the rows of the archive; archive holds the same as arrays.
+	// events are the rows of the archive. archive holds the same as arrays, copied in the form of COPY if they are many.
 	events  []eventRow
 	archive []any
+	copied  []byte
 	// head and chain are the last event of the batch and its link.
 	head  events.Stored
 	chain Hash
@@ -98,7 +99,9 @@ func (r *reader) next(ctx context.Context) batch {
 	}
 	b.parks = r.events.Parks().At
 	b.archive, err = arrays("event", b.events)
-	b.err = cmp.Or(b.err, err)
+	if b.err = cmp.Or(b.err, err); len(b.events) >= copyFrom && err == nil {
+		b.copied = copyForm(b.archive, len(b.events))
+	}
 	return b
 }
 
@@ -134,20 +137,21 @@ func (b *batch) add(r *reader, s events.Stored, e events.Recorded, parked string
 	b.head, b.chain = s, link
 	cause, _ := strconv.ParseInt(s.Header[events.HeaderCause], 10, 64) // 0, no cause, if it cannot be read
 	row := eventRow{
-		Seq: s.Seq, Subject: s.Subject, Type: strings.TrimPrefix(s.Header[events.HeaderType], events.TypePrefix),
-		ID: s.Header[events.HeaderID], Source: s.Header[events.HeaderSource], Actor: events.Actor(s.Header[events.HeaderActor]),
-		Cause: events.Seq(cause), Root: s.Header[events.HeaderRoot], StoredAt: s.StoredAt, Headers: headerJSON(s.Header, names),
-		Data: s.Data, Chain: link[:], Parked: parked,
+		Seq: s.Seq, Subject: events.Subject(cleanText(string(s.Subject))), Type: cleanText(strings.TrimPrefix(s.Header[events.HeaderType], events.TypePrefix)),
+		ID: cleanText(s.Header[events.HeaderID]), Source: cleanText(s.Header[events.HeaderSource]),
+		Actor: events.Actor(cleanText(s.Header[events.HeaderActor])), Cause: events.Seq(cause), Root: cleanText(s.Header[events.HeaderRoot]),
+		StoredAt: s.StoredAt, Data: s.Data, Chain: link[:], Parked: parked,
 	}
 	if row.Data == nil {
 		row.Data = []byte{} // no data is not NULL
 	}
 	if parked == "" {
-		row.Time = &e.Time
+		row.Time = pointer(e.Time.Truncate(time.Microsecond)) // as Postgres keeps it
 		b.facts = append(b.facts, newFact(e, s.StoredAt))
 	} else {
 		b.parked++
 	}
+	row.Headers = headerJSON(&row, s.Header, names)
 	b.events = append(b.events, row)
 }
 

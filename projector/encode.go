@@ -47,17 +47,29 @@ func cleanJSON(b []byte) []byte {
 	}
 }
 
-// headerJSON returns the headers as a JSON object, in the order of names.
-func headerJSON(header map[string]string, names []string) string {
-	b := make([]byte, 0, 512)
-	b = append(b, '{')
-	for i, name := range names {
-		if i > 0 {
+// headerJSON returns the headers of a row as its column headers holds them (see EventRow.Header), in the order of names.
+func headerJSON(row *eventRow, header map[string]string, names []string) string {
+	b := []byte{'{'}
+	begin := func(name string) {
+		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		b = appendJSONText(b, name)
-		b = append(b, ':')
-		b = appendJSONText(b, header[name])
+		b = append(appendJSONText(b, name), ':')
+	}
+	for _, name := range names {
+		if value, tells := row.Tells(name); !tells || value != header[name] {
+			begin(name)
+			b = appendJSONText(b, header[name])
+		}
+	}
+	for _, name := range row.Told() {
+		if _, has := header[name]; has {
+			continue
+		}
+		if _, tells := row.Tells(name); tells {
+			begin(name)
+			b = append(b, "null"...)
+		}
 	}
 	return string(append(b, '}'))
 }

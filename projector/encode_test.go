@@ -2,8 +2,11 @@ package projector
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,21 +28,54 @@ func TestStatisticsByMetric(t *testing.T) {
 	}
 }
 
+// Headers come back as they were, whatever the other columns tell of them: the same, something else or nothing.
 func TestHeadersAreTheSameAfterJSON(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 5_000_000, time.UTC)
+	value := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
+		"", "a", "7", "007", "1.0", "dev.tacho.a", "2026-03-01T12:00:00.005Z", "2026-03-01T12:00:00.005000001Z", "2026-03-01T13:00:00.005+01:00",
+	}))
+	text := rapid.SampledFrom([]string{"", "a", "7"})
 	rapid.Check(t, func(t *rapid.T) {
-		header := rapid.MapOf(rapid.String(), rapid.String()).Draw(t, "header")
-		var names []string
-		for name := range header {
-			names = append(names, name)
+		row := eventRow{
+			Subject: events.Subject(events.SubjectPrefix + text.Draw(t, "subject")), Type: text.Draw(t, "type"), ID: text.Draw(t, "id"),
+			Source: text.Draw(t, "source"), Actor: events.Actor(text.Draw(t, "actor")), Cause: events.Seq(rapid.Uint64Range(6, 8).Draw(t, "cause")),
+			Root: text.Draw(t, "root"),
 		}
-		var got map[string]string
-		if err := json.Unmarshal([]byte(headerJSON(header, names)), &got); err != nil {
+		if rapid.Bool().Draw(t, "read") {
+			row.Time = &at
+		}
+		name := rapid.OneOf(rapid.String(), rapid.SampledFrom(row.Told()))
+		header := rapid.MapOf(name, value).Draw(t, "header")
+		row.Headers = headerJSON(&row, header, slices.Sorted(maps.Keys(header)))
+		got, err := row.Header()
+		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(header, got); diff != "" {
 			t.Fatal(diff)
 		}
 	})
+}
+
+// The headers of an honest event take no room of their own.
+func TestHeadersOfAnEventAreToldByItsRow(t *testing.T) {
+	stored, err := events.Encode(events.Event{
+		ID: "e1", Time: time.Date(2026, 3, 1, 12, 0, 0, 5_000_000, time.UTC), Source: "test", Actor: "test:it", Root: "e1", Cause: 7,
+		Fact: events.RequestExpired{RequestID: "r1"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored.Seq = 1
+	e, err := events.Decode(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := batch{}
+	b.add(&reader{}, stored, e, "")
+	if got := b.events[0].Headers; got != "{}" {
+		t.Errorf("they take %s", got)
+	}
 }
 
 // FuzzClean feeds arbitrary bytes: the output is what Postgres takes, and nothing else is changed.

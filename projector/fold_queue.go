@@ -1,10 +1,8 @@
 package projector
 
 import (
-	"reflect"
 	"time"
 
-	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/queue"
 )
 
@@ -12,31 +10,66 @@ import (
 // It returns the rows that differ from before, and the number of rows now. It is called once per
 // batch: the rows depend on the state alone and not on where batches end.
 func (s *state) orderQueue() (changed []queueRow, length int) {
-	entries := make([]queue.Entry, 0, len(s.requests))
+	entries := s.entries[:0]
 	for _, r := range s.requests {
 		if !r.State.Terminal() && r.Queue == "" {
 			entries = append(entries, entry(r))
 		}
 	}
+	s.entries = entries
 	places := queue.Order(entries, s.tags.Done)
 	plans, left := s.plans()
 	forecasts := queue.Estimate(places, plans, queue.Farm{Now: s.asOf, MaxInProgress: s.maxInProgress, Left: left})
 
-	rows, columns := make([]queueRow, len(places)), readmodel.Columns("queue")
-	for i, p := range places {
-		rows[i] = queueRow{
-			Position: p.Position, RequestID: p.ID, Level: p.Level, Reason: p.Reason, Startable: p.Startable,
-			EstimatedStart: cut(forecasts[i].Start), EstimatedEnd: cut(forecasts[i].End),
-			Overrun: forecasts[i].Overrun, Guessed: forecasts[i].Guessed, NoEnd: cleanText(forecasts[i].NoEnd),
+	s.queue = s.queue[:min(len(s.queue), len(places))]
+	for i := range places {
+		if i < len(s.queue) && shows(&s.queue[i], &places[i], &forecasts[i]) {
+			continue
 		}
-		rows[i].StartEarliest, rows[i].StartLatest = cutBoth(forecasts[i].StartEarliest, forecasts[i].StartLatest)
-		rows[i].EndEarliest, rows[i].EndLatest = cutBoth(forecasts[i].EndEarliest, forecasts[i].EndLatest)
-		if i >= len(s.queue) || !equal(columns, &rows[i], &s.queue[i]) {
-			changed = append(changed, rows[i])
+		row := newQueueRow(&places[i], &forecasts[i])
+		if changed = append(changed, row); i < len(s.queue) {
+			s.queue[i] = row
+		} else {
+			s.queue = append(s.queue, row)
 		}
 	}
-	s.queue = rows
-	return changed, len(rows)
+	return changed, len(places)
+}
+
+func newQueueRow(p *queue.Place, f *queue.Forecast) queueRow {
+	row := queueRow{
+		Position: p.Position, RequestID: p.ID, Level: p.Level, Reason: p.Reason, Startable: p.Startable,
+		EstimatedStart: cut(f.Start), EstimatedEnd: cut(f.End), Overrun: f.Overrun, Guessed: f.Guessed, NoEnd: cleanText(f.NoEnd),
+	}
+	row.StartEarliest, row.StartLatest = cutBoth(f.StartEarliest, f.StartLatest)
+	row.EndEarliest, row.EndLatest = cutBoth(f.EndEarliest, f.EndLatest)
+	return row
+}
+
+// shows reports whether a row is the one that a place and its forecast give. In a deep queue nearly all are, so no rows are
+// made to compare them.
+func shows(row *queueRow, p *queue.Place, f *queue.Forecast) bool {
+	return row.Position == p.Position && row.RequestID == p.ID && row.Level == p.Level && row.Startable == p.Startable &&
+		row.Overrun == f.Overrun && row.Guessed == f.Guessed && row.Reason == p.Reason && row.NoEnd == cleanText(f.NoEnd) &&
+		sameCut(row.EstimatedStart, f.Start) && sameCut(row.EstimatedEnd, f.End) &&
+		sameRange(row.StartEarliest, row.StartLatest, f.StartEarliest, f.StartLatest) &&
+		sameRange(row.EndEarliest, row.EndLatest, f.EndEarliest, f.EndLatest)
+}
+
+// sameCut reports whether a time of a row is what cut makes of another one.
+func sameCut(has, t *time.Time) bool {
+	if t == nil || !known(*t) {
+		return has == nil
+	}
+	return has != nil && has.Equal(t.Truncate(time.Microsecond))
+}
+
+// sameRange is sameCut for what cutBoth makes.
+func sameRange(low, high, earliest, latest *time.Time) bool {
+	if earliest == nil || latest == nil || !known(*earliest) || !known(*latest) {
+		return low == nil && high == nil
+	}
+	return sameCut(low, earliest) && sameCut(high, latest)
 }
 
 func entry(r *requestRow) queue.Entry {
@@ -50,36 +83,22 @@ func entry(r *requestRow) queue.Entry {
 	if r.StartedAt != nil {
 		e.StartedAt = *r.StartedAt
 	}
-	if on, err := time.Parse(time.DateOnly, r.ReleasedOn); err == nil {
-		e.ReleasedOn = on
+	if r.ReleasedOn != "" {
+		if on, err := time.Parse(time.DateOnly, r.ReleasedOn); err == nil {
+			e.ReleasedOn = on
+		}
 	}
 	return e
 }
 
-// equal compares two rows column by column.
-func equal[T any](columns []readmodel.Column, a, b *T) bool {
-	v, w := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
-	for _, c := range columns {
-		switch one, other := v.Field(c.Field), w.Field(c.Field); one.Type() {
-		case reflect.TypeFor[*time.Time]():
-			if !same(*one.Addr().Interface().(**time.Time), *other.Addr().Interface().(**time.Time)) {
-				return false
-			}
-		default:
-			if !one.Equal(other) {
-				return false
-			}
-		}
-	}
-	return true
-}
+// endOfTime is the first time that no table holds: an absurd clock or duration can give one after the year 9999.
+var endOfTime = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func same(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
+func known(t time.Time) bool { return t.Before(endOfTime) }
 
-// cut returns a time as the tables hold it. It returns nil, unknown, for a time after the year 9999, which an absurd
-// clock or duration can give.
+// cut returns a time as the tables hold it. It returns nil, unknown, for one that they do not hold.
 func cut(t *time.Time) *time.Time {
-	if t == nil || t.UTC().Year() > 9999 {
+	if t == nil || !known(*t) {
 		return nil
 	}
 	return pointer(t.UTC().Truncate(time.Microsecond))

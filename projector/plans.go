@@ -29,7 +29,7 @@ type planning struct {
 func (s *state) plans() (plans map[events.RequestID]queue.Plan, left queue.Plan) {
 	p := planning{state: s, manned: s.mannedLanes(), fitting: make(map[string][]events.Lane), own: make(map[events.SuiteName]*queue.Own)}
 	open, behind := p.openJobs()
-	plans = make(map[events.RequestID]queue.Plan)
+	plans = make(map[events.RequestID]queue.Plan, len(s.requests))
 	usual := make(map[*made]queue.Plan) // for requests whose parameters leave out no job, which are most
 	for _, r := range s.requests {
 		switch {

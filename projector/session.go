@@ -30,6 +30,8 @@ type session struct {
 	at       position
 	identity string
 	state    *state
+	// uncopied is for how many batches results are not copied (see copyResults).
+	uncopied int
 }
 
 // hungAfter is how long Postgres may give no sign of life before the projector gives its connection up. A server that only stood

@@ -49,6 +49,7 @@ type state struct {
 	plansOf   map[definitionKey]*suite.Definitions // those needed lately; nil if they cannot be read
 	asOf      time.Time
 	queue     []queueRow
+	entries   []queue.Entry // a buffer for the order
 
 	changes
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -24,28 +23,29 @@ var errFence = errors.New("another projector moved the cursor of the tables")
 // where it was. All statements are sent together, without a BEGIN: Postgres makes one transaction of the statements
 // before one Sync. That costs one round trip instead of three.
 //
-// Many events go into the archive by COPY. It is faster, and its extra round trips do not matter then.
+// A batch of many events is written by COPY. It is faster, and its extra round trips do not matter then.
 func (s *session) write(ctx context.Context, b batch) error {
-	statements := &pgx.Batch{}
+	rows, after := &pgx.Batch{}, &pgx.Batch{}
 	// The cursor comes first: a second projector has to wait for its row, and then learns from it that it is second.
 	last := b.events[len(b.events)-1]
-	statements.Queue(statement("move_cursor"), s.at.seq, b.head.Seq, cleanText(last.ID), last.Time, b.chain[:], s.identity,
+	rows.Queue(statement("move_cursor"), s.at.seq, b.head.Seq, cleanText(last.ID), last.Time, b.chain[:], s.identity,
 		s.state.stale, s.state.refused+b.parked, zeroIsNull(s.state.asOf), b.parks)
-	copies := len(b.events) >= copyFrom
-	if !copies {
-		statements.Queue(statement("put_events"), b.archive...)
-	}
-	if err := s.state.batchChanges(statements); err != nil {
+	results, err := arrays("result", s.state.results)
+	if err = errors.Join(err, s.state.batchRowChanges(rows), s.state.batchAfterResults(after)); err != nil {
 		return err
 	}
 	if s.notify {
-		statements.Queue(`SELECT pg_notify($1, $2)`, readmodel.Channel, strconv.FormatUint(uint64(b.head.Seq), 10))
+		after.Queue(`SELECT pg_notify($1, $2)`, readmodel.Channel, strconv.FormatUint(uint64(b.head.Seq), 10))
 	}
-	var err error
-	if copies {
-		err = s.copyAndSend(ctx, b, statements)
+	if b.copied != nil {
+		err = s.copyAndSend(ctx, b, rows, results, after)
 	} else {
-		err = s.conn.SendBatch(ctx, statements).Close()
+		rows.Queue(statement("put_events"), b.archive...)
+		if len(s.state.results) > 0 {
+			rows.Queue(statement("put_results"), results...)
+		}
+		rows.QueuedQueries = append(rows.QueuedQueries, after.QueuedQueries...)
+		err = s.conn.SendBatch(ctx, rows).Close()
 	}
 	if cursorMissed(err) {
 		return errFence
@@ -53,14 +53,14 @@ func (s *session) write(ctx context.Context, b batch) error {
 	return wrap(fmt.Sprintf("write events %d to %d", s.at.seq+1, b.head.Seq), err)
 }
 
-// batchChanges adds the statements for everything that the folds changed. Their order keeps every
-// constraint true after each statement.
-func (s *state) batchChanges(b *pgx.Batch) error {
+// batchRowChanges adds the statements for what the folds changed, but for the results and what follows from them. Their order
+// keeps every constraint true after each statement.
+func (s *state) batchRowChanges(b *pgx.Batch) error {
 	attempts := slices.SortedFunc(maps.Values(s.dirtyAttempts), func(a, b *attemptRow) int {
 		return cmp.Compare(a.Token, b.Token)
 	})
 	s.batchRetirements(b)
-	err := errors.Join(
+	return errors.Join(
 		s.batchLines(b), put(b, "benchmark_request", changed(s.requests, s.dirtyRequests)),
 		put(b, "job_queue", changed(s.jobs, s.dirtyJobs)),
 		// Attempts are in the order of their tokens: one ends before the next one of its lane begins.
@@ -71,12 +71,10 @@ func (s *state) batchChanges(b *pgx.Batch) error {
 		put(b, "account", changed(s.accounts, s.dirtyAccounts)), put(b, "named_queue", changed(s.namedQueues, s.dirtyQueues)), s.batchShares(b),
 		put(b, "machine", changed(s.machines, s.dirtyMachines)), s.batchWarm(b), s.batchGraphs(b), s.batchDiagnostics(b),
 	)
-	if err != nil {
-		return err
-	}
-	if err := batchRows(b, "put_results", "result", s.results); err != nil {
-		return err
-	}
+}
+
+// batchAfterResults adds the statements that need the results of the batch, and those for the order of the queue.
+func (s *state) batchAfterResults(b *pgx.Batch) error {
 	s.batchReuse(b)
 	s.batchNoise(b)
 	if !s.queueChanged {
@@ -155,27 +153,51 @@ func (s *state) batchShares(b *pgx.Batch) error {
 // copyFrom is the number of events from which COPY is used.
 const copyFrom = 200
 
-// copyAndSend runs the statements and copies the events into the archive, in one transaction.
-func (s *session) copyAndSend(ctx context.Context, b batch, statements *pgx.Batch) error {
-	columns := readmodel.Columns("event")
-	names, arrays := make([]string, len(columns)), make([]reflect.Value, len(columns))
-	for i, c := range columns {
-		names[i], arrays[i] = c.Name, reflect.ValueOf(b.archive[i])
-	}
-	row := make([]any, len(columns))
+// copyAndSend runs the statements and copies results and events, in one transaction. A full batch is not synced to the disk: the
+// projector is behind by a batch or more. If Postgres dies, it may forget the last of such transactions, but never an earlier
+// one alone, and each holds its own cursor. So the next session folds them again. The sync of the next other batch covers them.
+func (s *session) copyAndSend(ctx context.Context, b batch, rows *pgx.Batch, results []any, after *pgx.Batch) error {
 	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		if len(b.events) == s.size {
+			rows.Queue("SET LOCAL synchronous_commit = off")
+		}
 		// The cursor comes first, as in write.
-		if err := tx.SendBatch(ctx, statements).Close(); err != nil {
+		err := tx.SendBatch(ctx, rows).Close()
+		if err != nil {
 			return err
 		}
-		_, err := tx.CopyFrom(ctx, pgx.Identifier{"event"}, names, pgx.CopyFromSlice(len(b.events), func(n int) ([]any, error) {
-			for i := range row {
-				row[i] = arrays[i].Index(n).Interface()
-			}
-			return row, nil
-		}))
-		return err
+		err = s.copyResults(ctx, tx, results)
+		if err != nil {
+			return err
+		}
+		err = tx.SendBatch(ctx, after).Close()
+		if err != nil {
+			return err
+		}
+		return copyRows(ctx, tx, "event", b.copied)
 	})
+}
+
+// afterDuplicate is for how many batches results are not copied after a batch with a test case that was there.
+const afterDuplicate = 16
+
+// copyResults copies the results of the batch. If a test case is there already, which is rare, COPY stores none of them. Then
+// the statement that can pass over it stores all, and those of the next batches: where one is, others may follow.
+func (s *session) copyResults(ctx context.Context, tx pgx.Tx, results []any) error {
+	n := len(s.state.results)
+	if n == 0 {
+		return nil
+	}
+	if s.uncopied == 0 {
+		err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error { return copyRows(ctx, part, "result", copyForm(results, n)) })
+		if !duplicate(err) {
+			return err
+		}
+		s.uncopied = afterDuplicate
+	}
+	s.uncopied--
+	_, err := tx.Exec(ctx, statement("put_results"), results...)
+	return err
 }
 
 func zeroIsNull(t time.Time) *time.Time {

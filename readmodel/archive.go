@@ -45,7 +45,7 @@ type EventRow struct {
 	Cause    events.Seq   `db:"cause"`
 	Root     string       `db:"root"`
 	StoredAt time.Time    `db:"stored_at"`
-	// Headers is a JSON object.
+	// Headers is a JSON object (see Header).
 	Headers string `db:"headers,json"`
 	Data    []byte `db:"data"`
 	Chain   Link   `db:"chain"`
@@ -59,8 +59,9 @@ func (r EventRow) event() (Event, error) {
 		Cause: r.Cause, Root: r.Root, StoredAt: r.StoredAt, Data: r.Data,
 		Chain: events.Digest(hex.EncodeToString(r.Chain)), Parked: r.Parked,
 	}
-	if err := json.Unmarshal([]byte(r.Headers), &e.Headers); err != nil {
-		return Event{}, fmt.Errorf("headers of event %d: %w", r.Seq, err)
+	var err error
+	if e.Headers, err = r.Header(); err != nil {
+		return Event{}, err
 	}
 	if !json.Valid(r.Data) {
 		text, err := json.Marshal(string(r.Data))

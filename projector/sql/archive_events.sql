@@ -1,4 +1,4 @@
-SELECT seq, subject, stored_at, headers, data, chain
+SELECT {event}
 FROM event
 WHERE seq > $1 AND seq <= $2
 ORDER BY seq
