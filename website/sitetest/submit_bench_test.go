@@ -1,0 +1,218 @@
+package sitetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tachobench/tacho/control"
+	"github.com/tachobench/tacho/eventlog/jetstream"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/natsserver"
+	"github.com/tachobench/tacho/internal/pgtest"
+	"github.com/tachobench/tacho/internal/ratio"
+	"github.com/tachobench/tacho/readmodel"
+	"github.com/tachobench/tacho/website"
+)
+
+// submitters is how many clients submit at once.
+const submitters = 16
+
+// desk is a website over a synced log of one node, beside a bare stream of the same server.
+type desk struct {
+	b   *testing.B
+	log *jetstream.Log
+	js  natsjs.JetStream
+	url string
+	// http is one client that keeps a connection for each submitter.
+	http *http.Client
+	made int
+}
+
+func openDesk(b *testing.B) *desk {
+	b.Helper()
+	server, err := natsserver.Start(natsserver.Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(server.Shutdown)
+	nc, err := server.Connect()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(nc.Close)
+	d := &desk{b: b, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: submitters}}}
+	if d.log, err = jetstream.Open(b.Context(), nc, jetstream.Config{MaxBytes: 4 << 30}); err != nil {
+		b.Fatal(err)
+	}
+	if d.js, err = natsjs.New(nc); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := d.js.CreateStream(b.Context(), natsjs.StreamConfig{Name: "RAW", Subjects: []string{"raw.>"}, AllowDirect: true}); err != nil {
+		b.Fatal(err)
+	}
+	reader, err := readmodel.OpenPools(b.Context(), pgtest.New(b, "migrated", readmodel.Migrate), readmodel.Pools{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(reader.Close)
+	c := &control.Control{Log: d.log, Dispatch: d.log, Clock: time.Now, MaxPending: 1 << 30}
+	website.Inform(c, reader, d.log)
+	if _, err := c.Publish(b.Context(), control.By{Actor: "bench", Source: "bench", Root: "bench"}, definitions(b)); err != nil {
+		b.Fatal(err)
+	}
+	front := httptest.NewServer(website.New(website.Config{Reader: reader, Control: c, Log: d.log, Token: token}).Handler())
+	b.Cleanup(front.Close)
+	d.url = front.URL
+	return d
+}
+
+// call sends the body of a command as the operator and reads the answer.
+func (d *desk) call(path string, body []byte) error {
+	req, err := http.NewRequestWithContext(d.b.Context(), http.MethodPost, d.url+"/api/v1/"+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	answer, err := d.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusCreated {
+		err = fmt.Errorf("status %d: %s", answer.StatusCode, text)
+	}
+	return err
+}
+
+// bodies returns the bodies of n new requests.
+func (d *desk) bodies(n int, of func(int) control.NewRequest) [][]byte {
+	d.b.Helper()
+	out := make([][]byte, n)
+	for i := range out {
+		d.made++
+		var err error
+		if out[i], err = json.Marshal(of(d.made)); err != nil {
+			d.b.Fatal(err)
+		}
+	}
+	return out
+}
+
+// raw publishes messages with the bytes of the last event of the log, n at once by as many writers, and returns how long that took.
+func (d *desk) raw(n int) spent {
+	d.b.Helper()
+	head, err := d.log.Head(d.b.Context())
+	if err != nil {
+		d.b.Fatal(err)
+	}
+	stream, err := d.js.Stream(d.b.Context(), "EVENTS")
+	if err != nil {
+		d.b.Fatal(err)
+	}
+	like, err := stream.GetMsg(d.b.Context(), uint64(head.Last))
+	if err != nil {
+		d.b.Fatal(err)
+	}
+	for name := range like.Header { // what was for the server
+		if strings.HasPrefix(name, "Nats-") {
+			delete(like.Header, name)
+		}
+	}
+	return d.together(n, func(i int) error {
+		_, err := d.js.PublishMsg(d.b.Context(), &nats.Msg{Subject: fmt.Sprintf("raw.%d.%d", d.made, i), Header: like.Header, Data: like.Data})
+		return err
+	})
+}
+
+// together does n things, shared by all submitters, and returns how long that took.
+func (d *desk) together(n int, do func(int) error) spent {
+	d.b.Helper()
+	var next atomic.Int64
+	var all sync.WaitGroup
+	began := now(d.b)
+	for range submitters {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := do(i); err != nil {
+					d.b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return now(d.b).less(began)
+}
+
+// spent is time and CPU time of this process.
+type spent struct{ time, cpu time.Duration }
+
+var start = time.Now()
+
+func now(b *testing.B) spent {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		b.Fatal(err)
+	}
+	return spent{time.Since(start), time.Duration(r.Utime.Nano() + r.Stime.Nano())}
+}
+
+func (s spent) less(o spent) spent { return spent{s.time - o.time, s.cpu - o.cpu} }
+func (s spent) plus(o spent) spent { return spent{s.time + o.time, s.cpu + o.cpu} }
+
+// BenchmarkSubmit compares requests over HTTP with bare publishes of the same bytes by as many writers, all synced.
+func BenchmarkSubmit(b *testing.B) {
+	for _, tc := range []struct {
+		name string
+		of   func(int) control.NewRequest
+	}{
+		{"master", func(i int) control.NewRequest {
+			return control.NewRequest{Suite: "go", Kind: events.Master, Tag: hash(i), Parent: hash(i-1)}
+		}},
+		{"release", func(i int) control.NewRequest {
+			return control.NewRequest{Suite: "go", Kind: events.Release, Tag: events.Tag(fmt.Sprintf("v1.%d", i)), ReleasedOn: "2026-11-24"}
+		}},
+		{"try", func(i int) control.NewRequest {
+			return control.NewRequest{Suite: "go", Kind: events.Try, Tag: hash(i)}
+		}},
+		{"try-of-pull-request", func(i int) control.NewRequest {
+			return control.NewRequest{Suite: "go", Kind: events.Try, Tag: hash(i), PR: i}
+		}},
+	} {
+		b.Run(tc.name, func(b *testing.B) {
+			d := openDesk(b)
+			const round = 400
+			var ours, raw spent
+			n := 0
+			for b.Loop() {
+				bodies := d.bodies(round, tc.of)
+				ours = ours.plus(d.together(round, func(i int) error { return d.call("requests", bodies[i]) }))
+				raw = raw.plus(d.raw(round))
+				n += round
+			}
+			b.ReportMetric(float64(n)/ours.time.Seconds(), "requests/s")
+			b.ReportMetric(float64(n)/raw.time.Seconds(), "raw/s")
+			b.ReportMetric(float64(ours.cpu.Microseconds())/float64(n), "µs-cpu")
+			b.ReportMetric(float64(raw.cpu.Microseconds())/float64(n), "µs-cpu-raw")
+			ratio.AtLeast(b, "of-raw", raw.time.Seconds()/ours.time.Seconds(), 0.6)
+		})
+	}
+}
+
+// hash returns the full hash of a commit.
+func hash(n int) events.Tag { return events.Tag(fmt.Sprintf("%040x", n)) }
