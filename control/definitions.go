@@ -92,6 +92,24 @@ func (c *Control) Definitions(ctx context.Context, name events.SuiteName, branch
 	return p.For(branch)
 }
 
+// publications returns what the log says about a suite, or a refusal when no definitions were published.
+type publications func(context.Context, events.SuiteName) (*Published, error)
+
+// publishedOnce returns publications that ask the log once for each suite. It is for one decision, and for one goroutine.
+func (c *Control) publishedOnce() publications {
+	known := map[events.SuiteName]*Published{}
+	return func(ctx context.Context, name events.SuiteName) (*Published, error) {
+		if p := known[name]; p != nil {
+			return p, nil
+		}
+		p, err := c.Published(ctx, name)
+		if err == nil {
+			known[name] = p
+		}
+		return p, err
+	}
+}
+
 // Published returns what the log says about a suite, or a refusal when no definitions were published. It reads and parses
 // only what is new.
 func (c *Control) Published(ctx context.Context, name events.SuiteName) (*Published, error) {

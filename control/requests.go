@@ -71,16 +71,21 @@ const maxKey = 256
 // one waiting request. Everything is one append, together with also: events that must be recorded exactly if the
 // request is. If one of those has a conflict, nothing is recorded, and the error is its *eventlog.ConflictError.
 func (c *Control) CreateRequest(ctx context.Context, by By, n NewRequest, also ...eventlog.Append) (request.Request, Answer, error) {
-	wish, err := c.creation(ctx, by, n)
+	wish, err := c.creation(ctx, by, n, c.Published)
 	if err != nil {
 		return request.Request{}, Answer{}, err
 	}
-	var fresh *Known
-	if n.Fresh {
-		fresh = &Known{}
+	return c.create(ctx, by, wish, n.Fresh, func(tx *eventlog.Tx) *placing { return c.placing(tx, by) }, also)
+}
+
+// create records a request that was checked. placing returns what finds its queue in one try of the decision.
+func (c *Control) create(ctx context.Context, by By, wish creation, fresh bool, placing func(*eventlog.Tx) *placing, also []eventlog.Append) (request.Request, Answer, error) {
+	var unread *Known
+	if fresh {
+		unread = &Known{}
 	}
-	return c.change(ctx, by, wish.id(), fresh, also, func(tx *eventlog.Tx, known request.Request) ([]events.Fact, []events.Event, error) {
-		return c.decideCreation(ctx, tx, c.placing(tx, by), wish, known)
+	return c.change(ctx, by, wish.id(), unread, also, func(tx *eventlog.Tx, known request.Request) ([]events.Fact, []events.Event, error) {
+		return c.decideCreation(ctx, tx, placing(tx), wish, known)
 	})
 }
 
@@ -126,14 +131,14 @@ func (c *Control) decideCreation(ctx context.Context, tx *eventlog.Tx, p *placin
 	return facts, others, err
 }
 
-// creation checks a new request against the definitions and returns the command for it.
-func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, error) {
+// creation checks a new request against the definitions that from returns, and returns the command for it.
+func (c *Control) creation(ctx context.Context, by By, n NewRequest, from publications) (creation, error) {
 	n, err := asked(by, n)
 	if err != nil {
 		return creation{}, err
 	}
 	named := n.Branch
-	n, with, err := c.choose(ctx, n)
+	n, with, err := c.choose(ctx, n, from)
 	if err != nil {
 		return creation{}, err
 	}

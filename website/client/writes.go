@@ -66,6 +66,12 @@ func (c *Client) CreateRequests(ctx context.Context, b control.Batch) (BatchAnsw
 	return post[BatchAnswer](ctx, c, "requests/batch", b)
 }
 
+// CreateEach asks for each of up to control.MaxEach requests for itself. The answer has an error for each that was not made. If
+// there is no answer, ask again: what was recorded already is not recorded twice.
+func (c *Client) CreateEach(ctx context.Context, list []control.NewRequest) (BatchAnswer, error) {
+	return c.CreateRequests(ctx, control.Batch{Requests: list, Each: true})
+}
+
 // PrioritiseRequest gives a request another priority. id may be any name of the request.
 func (c *Client) PrioritiseRequest(ctx context.Context, id events.RequestID, p NewPriority) (RequestAnswer, error) {
 	return ask[RequestAnswer](ctx, c, http.MethodPut, "requests/"+url.PathEscape(string(id))+"/priority", nil, p)

@@ -196,7 +196,7 @@ func BenchmarkSubmit(b *testing.B) {
 	} {
 		b.Run(tc.name, func(b *testing.B) {
 			d := openDesk(b)
-			const round = 400
+			const round = 64
 			var ours, raw spent
 			n := 0
 			for b.Loop() {
