@@ -80,7 +80,7 @@ func (c *Control) decideBatch(ctx context.Context, tx *eventlog.Tx, by By, b Bat
 		} else if known, err = requestIn(ctx, tx, create.id()); err != nil {
 			return nil, nil, err
 		}
-		facts, others, err := c.decideCreation(ctx, tx, p, create, known.Request)
+		facts, others, err := c.decideCreation(ctx, tx, by, p, create, known.Request)
 		if err != nil {
 			return nil, nil, onLine(b.Line(i), asRefusal(err))
 		}

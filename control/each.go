@@ -87,9 +87,10 @@ func (s stretch) run(ctx context.Context, list []NewRequest) {
 			s.fault(i)
 			continue
 		}
+		place := s.placing.decide(ctx, wishes[i])
 		group.Go(func() error {
 			s.try(i, func() (request.Request, Answer, error) {
-				return s.create(ctx, s.by, wishes[i], true, func(*eventlog.Tx) *placing { return s.placing }, nil)
+				return s.create(ctx, s.by, wishes[i], true, func(*eventlog.Tx) places { return place }, nil)
 			})
 			return nil
 		})
@@ -100,7 +101,7 @@ func (s stretch) run(ctx context.Context, list []NewRequest) {
 			continue
 		}
 		s.try(i, func() (request.Request, Answer, error) {
-			return s.create(ctx, s.by, wish, false, func(tx *eventlog.Tx) *placing { return s.Control.placing(tx, s.by) }, nil)
+			return s.create(ctx, s.by, wish, false, func(tx *eventlog.Tx) places { return s.Control.placing(tx, s.by) }, nil)
 		})
 	}
 }

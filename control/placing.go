@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
@@ -52,12 +51,9 @@ func asked(by By, n NewRequest) (NewRequest, error) {
 // placing finds the queues of new requests, and counts them. It reads each account, each queue, and how many requests they
 // have, once. It is for one try of a decision, or for a few requests that are made at the same moment.
 type placing struct {
-	control *Control
-	from    reader
-	by      By
-
-	// mu guards the rest.
-	mu       sync.Mutex
+	control  *Control
+	from     reader
+	by       By
 	accounts map[events.AccountName]account
 	queues   map[events.QueueName]queue
 	// ofAccount and inQueue count the requests placed so far.
@@ -80,11 +76,33 @@ func (c *Control) placing(from reader, by By) *placing {
 	}
 }
 
+// places says whether who asks may ask, and where a request waits that does not exist yet.
+type places interface {
+	mayAsk(ctx context.Context, n creation) error
+	place(ctx context.Context, n creation) (request.Create, error)
+}
+
+// placed is what a placing said about one request.
+type placed struct {
+	may    error
+	create request.Create
+	err    error
+}
+
+func (p *placing) decide(ctx context.Context, n creation) (out placed) {
+	if out.may = p.mayAsk(ctx, n); out.may == nil {
+		out.create, out.err = p.place(ctx, n)
+	}
+	return out
+}
+
+func (p placed) mayAsk(context.Context, creation) error { return p.may }
+
+func (p placed) place(context.Context, creation) (request.Create, error) { return p.create, p.err }
+
 // place returns the command for a request that does not exist yet, with its queue, or a refusal. The queue is the one
 // that the command names, else the account's own, else the main one.
 func (p *placing) place(ctx context.Context, n creation) (request.Create, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	var asks account
 	create := n.Create
 	usual := create.Priority == ""

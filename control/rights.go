@@ -185,8 +185,6 @@ func (c *Control) allowed(ctx context.Context, from reader, by By, id events.Req
 
 // mayAsk returns a refusal if who asks for a request may not do so, for its branch or at all.
 func (p *placing) mayAsk(ctx context.Context, n creation) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	var settings events.AccountConfigured
 	if name := p.by.bound(); name != "" {
 		known, err := p.account(ctx, name)
