@@ -116,22 +116,24 @@ func (c *Control) Published(ctx context.Context, name events.SuiteName) (*Publis
 	if err := events.CheckToken("suite", string(name)); err != nil {
 		return nil, refuse(Invalid, "%s", err)
 	}
-	last, ok, err := c.Log.Last(ctx, events.SuiteSubject(name))
-	switch {
-	case err != nil:
-		return nil, err
-	case !ok:
-		return nil, refuse(NotFound, "no definitions of suite %s were published: publish some with `tacho suite publish`%s", name, c.others(ctx, name))
-	}
 	c.published.mu.Lock()
 	known := c.published.suites[name]
 	c.published.mu.Unlock()
-	if known != nil && known.seq == last.Seq {
-		return known, nil
+	if known != nil {
+		newer, err := c.Log.Newer(ctx, events.SuiteSubject(name), known.seq)
+		switch {
+		case err != nil:
+			return nil, err
+		case !newer:
+			return known, nil
+		}
 	}
 	read, err := c.readSuite(ctx, name, known)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case read.seq == 0:
+		return nil, refuse(NotFound, "no definitions of suite %s were published: publish some with `tacho suite publish`%s", name, c.others(ctx, name))
 	}
 	c.published.mu.Lock()
 	defer c.published.mu.Unlock()
