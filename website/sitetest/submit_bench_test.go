@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -114,7 +113,7 @@ func (d *desk) bodies(n int, of func(int) control.NewRequest) [][]byte {
 }
 
 // raw publishes messages with the bytes of the last event of the log, n at once by as many writers, and returns how long that took.
-func (d *desk) raw(n int) spent {
+func (d *desk) raw(n int) ratio.Spent {
 	d.b.Helper()
 	head, err := d.log.Head(d.b.Context())
 	if err != nil {
@@ -140,11 +139,11 @@ func (d *desk) raw(n int) spent {
 }
 
 // together does n things, shared by all submitters, and returns how long that took.
-func (d *desk) together(n int, do func(int) error) spent {
+func (d *desk) together(n int, do func(int) error) ratio.Spent {
 	d.b.Helper()
 	var next atomic.Int64
 	var all sync.WaitGroup
-	began := now(d.b)
+	began := ratio.Now(d.b)
 	for range submitters {
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
@@ -156,24 +155,8 @@ func (d *desk) together(n int, do func(int) error) spent {
 		})
 	}
 	all.Wait()
-	return now(d.b).less(began)
+	return ratio.Since(d.b, began)
 }
-
-// spent is time and CPU time of this process.
-type spent struct{ time, cpu time.Duration }
-
-var start = time.Now()
-
-func now(b *testing.B) spent {
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		b.Fatal(err)
-	}
-	return spent{time.Since(start), time.Duration(r.Utime.Nano() + r.Stime.Nano())}
-}
-
-func (s spent) less(o spent) spent { return spent{s.time - o.time, s.cpu - o.cpu} }
-func (s spent) plus(o spent) spent { return spent{s.time + o.time, s.cpu + o.cpu} }
 
 // BenchmarkSubmit compares requests over HTTP with bare publishes of the same bytes by as many writers, all synced.
 func BenchmarkSubmit(b *testing.B) {
@@ -182,7 +165,7 @@ func BenchmarkSubmit(b *testing.B) {
 		of   func(int) control.NewRequest
 	}{
 		{"master", func(i int) control.NewRequest {
-			return control.NewRequest{Suite: "go", Kind: events.Master, Tag: hash(i), Parent: hash(i-1)}
+			return control.NewRequest{Suite: "go", Kind: events.Master, Tag: hash(i), Parent: hash(i - 1)}
 		}},
 		{"release", func(i int) control.NewRequest {
 			return control.NewRequest{Suite: "go", Kind: events.Release, Tag: events.Tag(fmt.Sprintf("v1.%d", i)), ReleasedOn: "2026-11-24"}
@@ -197,15 +180,15 @@ func BenchmarkSubmit(b *testing.B) {
 		b.Run(tc.name, func(b *testing.B) {
 			d := openDesk(b)
 			const round = 64
-			var ours, raw spent
+			var ours, raw ratio.Spent
 			n := 0
 			for b.Loop() {
 				bodies := d.bodies(round, tc.of)
-				ours = ours.plus(d.together(round, func(i int) error { return d.call("requests", bodies[i]) }))
-				raw = raw.plus(d.raw(round))
+				ours = ours.Plus(d.together(round, func(i int) error { return d.call("requests", bodies[i]) }))
+				raw = raw.Plus(d.raw(round))
 				n += round
 			}
-			report(b, n, ours, raw)
+			ratio.Rates(b, n, ours, raw, 0.6)
 		})
 	}
 }
@@ -214,7 +197,7 @@ func BenchmarkSubmit(b *testing.B) {
 func BenchmarkSubmitBatch(b *testing.B) {
 	d := openDesk(b)
 	const batch = 1000
-	var ours, raw spent
+	var ours, raw ratio.Spent
 	n := 0
 	for b.Loop() {
 		list := control.Batch{Each: true}
@@ -226,25 +209,15 @@ func BenchmarkSubmitBatch(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		began := now(b)
+		began := ratio.Now(b)
 		if err := d.call("requests/batch", body); err != nil {
 			b.Fatal(err)
 		}
-		ours = ours.plus(now(b).less(began))
-		raw = raw.plus(d.raw(batch))
+		ours = ours.Plus(ratio.Since(b, began))
+		raw = raw.Plus(d.raw(batch))
 		n += batch
 	}
-	report(b, n, ours, raw)
-}
-
-// report reports the rates and the CPU time of what was done n times.
-func report(b *testing.B, n int, ours, raw spent) {
-	b.Helper()
-	b.ReportMetric(float64(n)/ours.time.Seconds(), "requests/s")
-	b.ReportMetric(float64(n)/raw.time.Seconds(), "raw/s")
-	b.ReportMetric(float64(ours.cpu.Microseconds())/float64(n), "cpu-µs")
-	b.ReportMetric(float64(raw.cpu.Microseconds())/float64(n), "raw-cpu-µs")
-	ratio.AtLeast(b, "of-raw", raw.time.Seconds()/ours.time.Seconds(), 0.6)
+	ratio.Rates(b, n, ours, raw, 0.6)
 }
 
 // hash returns the full hash of a commit.
