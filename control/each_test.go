@@ -22,7 +22,9 @@ func TestEachRequestIsMadeForItself(t *testing.T) {
 	create(t, c, master("there", nil))
 	create(t, c, master("other", func(n *NewRequest) { n.Parent = "p" }))
 	list := []NewRequest{
-		master("a", nil), master("there", nil), master("other", func(n *NewRequest) { n.Parent = "q" }), {Suite: "nosuch", Kind: events.Master, Tag: "x"}, {Suite: "small", Kind: events.Master},
+		master("a", nil), master("there", nil), master("other", func(n *NewRequest) { n.Parent = "q" }),
+		{Suite: "nosuch", Kind: events.Master, Tag: "x"},
+		{Suite: "small", Kind: events.Master},
 		master("b", func(n *NewRequest) { n.Queue = "bisct" }), try("k7", "", 7), try("k8", "", 7), master("a", nil), master("c", nil),
 	}
 	before := last(t, log)
