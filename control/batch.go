@@ -9,7 +9,6 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/request"
-	"github.com/tachobench/tacho/rules/suite"
 )
 
 // MaxRequests is how many requests one batch may have. Each makes up to three events, and all are one append.
@@ -22,6 +21,8 @@ type Batch struct {
 	First int `json:"first,omitempty"`
 	// Check only checks whether the requests would be made. It records nothing.
 	Check bool `json:"check,omitempty"`
+	// Each makes each request for itself (CreateEach): a refused one keeps no other out.
+	Each bool `json:"each,omitempty"`
 }
 
 // Line returns what refusals call a request, by its place in the batch.
@@ -79,7 +80,7 @@ func (c *Control) decideBatch(ctx context.Context, tx *eventlog.Tx, by By, b Bat
 		} else if known, err = requestIn(ctx, tx, create.id()); err != nil {
 			return nil, nil, err
 		}
-		facts, others, err := c.decideCreation(ctx, tx, p, create, known.Request)
+		facts, others, err := c.decideCreation(ctx, tx, by, p, create, known.Request)
 		if err != nil {
 			return nil, nil, onLine(b.Line(i), asRefusal(err))
 		}
@@ -104,22 +105,11 @@ func (c *Control) creations(ctx context.Context, by By, b Batch) ([]creation, er
 	if err := Distinct(b.Requests, b.Line); err != nil {
 		return nil, err
 	}
-	type line struct {
-		suite  events.SuiteName
-		branch string
-	}
-	definitions := map[line]*suite.Definitions{}
-	creates := make([]creation, len(b.Requests))
+	creates, from := make([]creation, len(b.Requests)), c.publishedOnce()
 	for i, n := range b.Requests {
-		if n.Named == "" {
-			n.Definitions = definitions[line{n.Suite, n.Branch}]
-		}
-		create, err := c.creation(ctx, by, n)
+		create, err := c.creation(ctx, by, n, from)
 		if err != nil {
 			return nil, onLine(b.Line(i), err)
-		}
-		if n.Named == "" {
-			definitions[line{n.Suite, n.Branch}] = create.definitions
 		}
 		creates[i] = create
 	}
@@ -129,11 +119,23 @@ func (c *Control) creations(ctx context.Context, by By, b Batch) ([]creation, er
 // Distinct returns a refusal if two of the requests are the same one, or if one would replace the other. line returns
 // what the refusal calls a request.
 func Distinct(list []NewRequest, line func(int) string) error {
+	var first error
+	clashes(list, line, func(i int, clash error) {
+		if first == nil {
+			first = onLine(line(i), clash)
+		}
+	})
+	return first
+}
+
+// clashes tells a refusal for each request that is the same as one before it, or would replace it.
+func clashes(list []NewRequest, line func(int) string, tell func(int, error)) {
 	lines, tries := map[events.RequestID]int{}, map[events.Subject]int{}
 	for i, n := range list {
 		id := events.NewRequestID(n.Suite, n.Kind, cmp.Or(n.Key, string(n.Tag)))
 		if other, twice := lines[id]; twice {
-			return refuse(Invalid, "%s: it has the key of %s: keys are used once", line(i), line(other))
+			tell(i, refuse(Invalid, "it has the key of %s: keys are used once", line(other)))
+			continue
 		}
 		lines[id] = i
 		if n.Kind != events.Try || n.PR <= 0 || n.KeepOlder {
@@ -141,11 +143,11 @@ func Distinct(list []NewRequest, line func(int) string) error {
 		}
 		pull := events.TrySubject(n.Suite, n.PR)
 		if other, twice := tries[pull]; twice {
-			return refuse(Invalid, "%s: %s has a try of pull request %d too, and a newer try replaces the one before: leave one out, or keep the older one (keep_older)", line(i), line(other), n.PR)
+			tell(i, refuse(Invalid, "%s has a try of pull request %d too, and a newer try replaces the one before: leave one out, or keep the older one (keep_older)", line(other), n.PR))
+			continue
 		}
 		tries[pull] = i
 	}
-	return nil
 }
 
 // onLine adds the line to a refusal. Other errors stay as they are.

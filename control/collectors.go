@@ -31,9 +31,10 @@ type collector struct {
 	registry []events.Recorded
 }
 
-// reader reads all events of one aggregate. The log and eventlog.Tx implement it.
+// reader reads one aggregate. The log and eventlog.Tx implement it.
 type reader interface {
 	Read(ctx context.Context, subject events.Subject) ([]events.Recorded, error)
+	Last(ctx context.Context, subject events.Subject) (events.Recorded, bool, error)
 }
 
 // collectorOf reads a collector from the log. Almost everything is on the registry; whether it still drains depends on

@@ -144,6 +144,17 @@ func decide[S any](ctx context.Context, c *Control, by By, subject events.Subjec
 	return answer(seq, version, err)
 }
 
+// stateIn reads and folds one aggregate. Litter does not count.
+func stateIn[S any](ctx context.Context, from reader, subject events.Subject, evolve func(S, events.Recorded) S) (state S, err error) {
+	history, err := from.Read(ctx, subject)
+	for _, e := range history {
+		if e.Fact != nil {
+			state = evolve(state, e)
+		}
+	}
+	return state, err
+}
+
 // answer returns the result of a command: the last event that it recorded, or, if it recorded nothing, the version that
 // it found.
 func answer(seq, version events.Seq, err error) (Answer, error) {

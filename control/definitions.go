@@ -92,28 +92,48 @@ func (c *Control) Definitions(ctx context.Context, name events.SuiteName, branch
 	return p.For(branch)
 }
 
+// publications returns what the log says about a suite, or a refusal when no definitions were published.
+type publications func(context.Context, events.SuiteName) (*Published, error)
+
+// publishedOnce returns publications that ask the log once for each suite. It is for one decision, and for one goroutine.
+func (c *Control) publishedOnce() publications {
+	known := map[events.SuiteName]*Published{}
+	return func(ctx context.Context, name events.SuiteName) (*Published, error) {
+		if p := known[name]; p != nil {
+			return p, nil
+		}
+		p, err := c.Published(ctx, name)
+		if err == nil {
+			known[name] = p
+		}
+		return p, err
+	}
+}
+
 // Published returns what the log says about a suite, or a refusal when no definitions were published. It reads and parses
 // only what is new.
 func (c *Control) Published(ctx context.Context, name events.SuiteName) (*Published, error) {
 	if err := events.CheckToken("suite", string(name)); err != nil {
 		return nil, refuse(Invalid, "%s", err)
 	}
-	last, ok, err := c.Log.Last(ctx, events.SuiteSubject(name))
-	switch {
-	case err != nil:
-		return nil, err
-	case !ok:
-		return nil, refuse(NotFound, "no definitions of suite %s were published: publish some with `tacho suite publish`%s", name, c.others(ctx, name))
-	}
 	c.published.mu.Lock()
 	known := c.published.suites[name]
 	c.published.mu.Unlock()
-	if known != nil && known.seq == last.Seq {
-		return known, nil
+	if known != nil {
+		newer, err := c.Log.Newer(ctx, events.SuiteSubject(name), known.seq)
+		switch {
+		case err != nil:
+			return nil, err
+		case !newer:
+			return known, nil
+		}
 	}
 	read, err := c.readSuite(ctx, name, known)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case read.seq == 0:
+		return nil, refuse(NotFound, "no definitions of suite %s were published: publish some with `tacho suite publish`%s", name, c.others(ctx, name))
 	}
 	c.published.mu.Lock()
 	defer c.published.mu.Unlock()

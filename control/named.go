@@ -143,7 +143,7 @@ type chosen struct {
 // choose returns a request with the branch that it is recorded with, and what it is checked against. A branch is recorded
 // only if the suite has something of its own for branches: requests of others stay as they were before there were
 // branches.
-func (c *Control) choose(ctx context.Context, n NewRequest) (NewRequest, chosen, error) {
+func (c *Control) choose(ctx context.Context, n NewRequest, from publications) (NewRequest, chosen, error) {
 	var wrong error // it matters only if the branch does: a program cannot leave it out
 	if n.Branch != "" {
 		wrong = events.CheckBranch(n.Branch)
@@ -152,32 +152,31 @@ func (c *Control) choose(ctx context.Context, n NewRequest) (NewRequest, chosen,
 		return n, chosen{}, refuse(Invalid, "%s", wrong)
 	}
 	if n.Named != "" {
-		return c.chooseNamed(ctx, n, wrong)
+		return c.chooseNamed(ctx, n, from, wrong)
 	}
 	d := n.Definitions
-	if d == nil {
-		own, err := c.Definitions(ctx, n.Suite, n.Branch)
-		if err != nil {
-			return n, chosen{}, err
-		}
+	if d != nil && n.Branch == "" {
+		return n, chosen{definitions: d, caps: d.Caps(n.Kind, n.Branch)}, nil
+	}
+	published, err := from(ctx, n.Suite)
+	if err == nil && d == nil {
+		var own suite.Definitions
+		own, err = published.For(n.Branch)
 		d = &own
 	}
-	if n.Branch != "" {
-		published, err := c.Published(ctx, n.Suite)
-		if err == nil {
-			n, err = branched(n, published.Varies(), wrong)
-		}
-		if err != nil {
-			return n, chosen{}, err
-		}
+	if err == nil && n.Branch != "" {
+		n, err = branched(n, published.Varies(), wrong)
+	}
+	if err != nil {
+		return n, chosen{}, err
 	}
 	return n, chosen{definitions: d, caps: d.Caps(n.Kind, n.Branch)}, nil
 }
 
 // chooseNamed is choose for a request that names its definitions. What it measures is theirs; what it may do is what the
 // definitions say that its branch uses: a file that was never put into force must not lift a limit.
-func (c *Control) chooseNamed(ctx context.Context, n NewRequest, wrong error) (NewRequest, chosen, error) {
-	published, err := c.Published(ctx, n.Suite)
+func (c *Control) chooseNamed(ctx context.Context, n NewRequest, from publications, wrong error) (NewRequest, chosen, error) {
+	published, err := from(ctx, n.Suite)
 	if err != nil {
 		return n, chosen{}, err
 	}

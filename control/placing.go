@@ -48,11 +48,11 @@ func asked(by By, n NewRequest) (NewRequest, error) {
 	return n, nil
 }
 
-// placing finds the queues of new requests in one try of a decision, and counts them. It reads each account and queue
-// once.
+// placing finds the queues of new requests, and counts them. It reads each account, each queue, and how many requests they
+// have, once. It is for one try of a decision, or for a few requests that are made at the same moment.
 type placing struct {
 	control  *Control
-	tx       *eventlog.Tx
+	from     reader
 	by       By
 	accounts map[events.AccountName]account
 	queues   map[events.QueueName]queue
@@ -61,16 +61,44 @@ type placing struct {
 	inQueue   map[events.QueueName]int
 	// required are the new requirements so far.
 	required map[string]bool
+	// pendingOf and pendingIn count the requests of accounts and queues that have not ended, once they were counted.
+	pendingOf map[events.AccountName]int
+	pendingIn map[events.QueueName]int
 	// offers are those of the machines, once they were read.
 	offers *[]match.Offer
 }
 
-func (c *Control) placing(tx *eventlog.Tx, by By) *placing {
+func (c *Control) placing(from reader, by By) *placing {
 	return &placing{
-		control: c, tx: tx, by: by, accounts: map[events.AccountName]account{}, queues: map[events.QueueName]queue{},
+		control: c, from: from, by: by, accounts: map[events.AccountName]account{}, queues: map[events.QueueName]queue{},
 		ofAccount: map[events.AccountName]int{}, inQueue: map[events.QueueName]int{}, required: map[string]bool{},
+		pendingOf: map[events.AccountName]int{}, pendingIn: map[events.QueueName]int{},
 	}
 }
+
+// places says whether who asks may ask, and where a request waits that does not exist yet.
+type places interface {
+	mayAsk(ctx context.Context, n creation) error
+	place(ctx context.Context, n creation) (request.Create, error)
+}
+
+// placed is what a placing said about one request.
+type placed struct {
+	may    error
+	create request.Create
+	err    error
+}
+
+func (p *placing) decide(ctx context.Context, n creation) (out placed) {
+	if out.may = p.mayAsk(ctx, n); out.may == nil {
+		out.create, out.err = p.place(ctx, n)
+	}
+	return out
+}
+
+func (p placed) mayAsk(context.Context, creation) error { return p.may }
+
+func (p placed) place(context.Context, creation) (request.Create, error) { return p.create, p.err }
 
 // place returns the command for a request that does not exist yet, with its queue, or a refusal. The queue is the one
 // that the command names, else the account's own, else the main one.
@@ -125,7 +153,7 @@ func (p *placing) account(ctx context.Context, name events.AccountName) (account
 	if known, read := p.accounts[name]; read {
 		return known, nil
 	}
-	known, err := eventlog.StateOf(ctx, p.tx, events.AccountSubject(name), evolveAccount)
+	known, err := accountIn(ctx, p.from, name)
 	switch {
 	case err != nil:
 		return known, err
@@ -134,7 +162,7 @@ func (p *placing) account(ctx context.Context, name events.AccountName) (account
 	case !known.configured && p.by.Account != name:
 		return known, refuse(Invalid, "%s", unknownAccount(name))
 	case !known.configured:
-		_, taken, err := p.tx.Last(ctx, events.QueueSubject(events.QueueName(name)))
+		_, taken, err := p.from.Last(ctx, events.QueueSubject(events.QueueName(name)))
 		if err != nil {
 			return known, err
 		}
@@ -151,7 +179,7 @@ func (p *placing) queue(ctx context.Context, name events.QueueName) (queue, erro
 	if known, read := p.queues[name]; read {
 		return known, nil
 	}
-	known, err := eventlog.StateOf(ctx, p.tx, events.QueueSubject(name), evolveQueue)
+	known, err := stateIn(ctx, p.from, events.QueueSubject(name), evolveQueue)
 	switch {
 	case err != nil:
 		return known, err
@@ -166,7 +194,7 @@ func (p *placing) queue(ctx context.Context, name events.QueueName) (queue, erro
 
 // unknown returns the refusal for a queue that was never configured.
 func (p *placing) unknown(ctx context.Context, name events.QueueName) error {
-	_, own, err := p.tx.Last(ctx, events.AccountSubject(events.AccountName(name)))
+	_, own, err := p.from.Last(ctx, events.AccountSubject(events.AccountName(name)))
 	switch {
 	case err != nil:
 		return err
@@ -199,7 +227,7 @@ func (p *placing) pending(ctx context.Context, asks account, in queue, create re
 	p.ofAccount[create.Account]++
 	p.inQueue[create.Queue]++
 	if limit := asks.settings.MaxPending; limit > 0 && p.control.PendingOf != nil {
-		n, err := p.control.PendingOf(ctx, create.Account)
+		n, err := countOnce(ctx, p.pendingOf, create.Account, p.control.PendingOf)
 		if err != nil {
 			return err
 		}
@@ -208,13 +236,25 @@ func (p *placing) pending(ctx context.Context, asks account, in queue, create re
 		}
 	}
 	if limit := in.settings.MaxPending; limit > 0 && p.control.PendingIn != nil {
-		n, err := p.control.PendingIn(ctx, create.Queue)
+		n, err := countOnce(ctx, p.pendingIn, create.Queue, p.control.PendingIn)
 		if err != nil {
 			return err
 		}
 		return decidePending("queue", string(create.Queue), n, p.inQueue[create.Queue], limit)
 	}
 	return nil
+}
+
+// countOnce returns a count that was taken already, or takes it.
+func countOnce[K comparable](ctx context.Context, known map[K]int, key K, count func(context.Context, K) (int, error)) (int, error) {
+	if n, taken := known[key]; taken {
+		return n, nil
+	}
+	n, err := count(ctx, key)
+	if err == nil {
+		known[key] = n
+	}
+	return n, err
 }
 
 // decidePending returns a refusal if more requests would be over a limit.

@@ -71,16 +71,21 @@ const maxKey = 256
 // one waiting request. Everything is one append, together with also: events that must be recorded exactly if the
 // request is. If one of those has a conflict, nothing is recorded, and the error is its *eventlog.ConflictError.
 func (c *Control) CreateRequest(ctx context.Context, by By, n NewRequest, also ...eventlog.Append) (request.Request, Answer, error) {
-	wish, err := c.creation(ctx, by, n)
+	wish, err := c.creation(ctx, by, n, c.Published)
 	if err != nil {
 		return request.Request{}, Answer{}, err
 	}
-	var fresh *Known
-	if n.Fresh {
-		fresh = &Known{}
+	return c.create(ctx, by, wish, n.Fresh, func(tx *eventlog.Tx) places { return c.placing(tx, by) }, also)
+}
+
+// create records a request that was checked. in returns what places it in one try of the decision.
+func (c *Control) create(ctx context.Context, by By, wish creation, fresh bool, in func(*eventlog.Tx) places, also []eventlog.Append) (request.Request, Answer, error) {
+	var unread *Known
+	if fresh {
+		unread = &Known{}
 	}
-	return c.change(ctx, by, wish.id(), fresh, also, func(tx *eventlog.Tx, known request.Request) ([]events.Fact, []events.Event, error) {
-		return c.decideCreation(ctx, tx, c.placing(tx, by), wish, known)
+	return c.change(ctx, by, wish.id(), unread, also, func(tx *eventlog.Tx, known request.Request) ([]events.Fact, []events.Event, error) {
+		return c.decideCreation(ctx, tx, by, in(tx), wish, known)
 	})
 }
 
@@ -103,7 +108,7 @@ func (n creation) id() events.RequestID { return events.NewRequestID(n.Suite, n.
 
 // decideCreation returns the facts that create a request, and the events of others that go with it. It returns neither
 // if the request exists as it is asked for.
-func (c *Control) decideCreation(ctx context.Context, tx *eventlog.Tx, p *placing, wish creation, known request.Request) ([]events.Fact, []events.Event, error) {
+func (c *Control) decideCreation(ctx context.Context, tx *eventlog.Tx, by By, p places, wish creation, known request.Request) ([]events.Fact, []events.Event, error) {
 	// Refuse a wrong command as invalid, even if the request exists.
 	if _, err := request.Decide(request.Request{}, wish.Create); err != nil {
 		return nil, nil, refuse(Invalid, "%s", err)
@@ -122,18 +127,18 @@ func (c *Control) decideCreation(ctx context.Context, tx *eventlog.Tx, p *placin
 	if err != nil || len(facts) == 0 || create.Kind != events.Try || create.PR <= 0 || wish.keepOlder {
 		return facts, nil, err
 	}
-	others, err := c.newestTry(ctx, tx, p.by, create.Suite, create.PR, wish.id(), create.Tag == "")
+	others, err := c.newestTry(ctx, tx, by, create.Suite, create.PR, wish.id(), create.Tag == "")
 	return facts, others, err
 }
 
-// creation checks a new request against the definitions and returns the command for it.
-func (c *Control) creation(ctx context.Context, by By, n NewRequest) (creation, error) {
+// creation checks a new request against the definitions that from returns, and returns the command for it.
+func (c *Control) creation(ctx context.Context, by By, n NewRequest, from publications) (creation, error) {
 	n, err := asked(by, n)
 	if err != nil {
 		return creation{}, err
 	}
 	named := n.Branch
-	n, with, err := c.choose(ctx, n)
+	n, with, err := c.choose(ctx, n, from)
 	if err != nil {
 		return creation{}, err
 	}

@@ -89,12 +89,6 @@ func (c *Control) TokenOf(ctx context.Context, name events.AccountName) (events.
 }
 
 // accountIn reads an account outside a decision.
-func accountIn(ctx context.Context, log reader, name events.AccountName) (a account, err error) {
-	history, err := log.Read(ctx, events.AccountSubject(name))
-	for _, e := range history {
-		if e.Fact != nil {
-			a = evolveAccount(a, e)
-		}
-	}
-	return a, err
+func accountIn(ctx context.Context, from reader, name events.AccountName) (account, error) {
+	return stateIn(ctx, from, events.AccountSubject(name), evolveAccount)
 }

@@ -35,6 +35,10 @@ type Append struct {
 type Log interface {
 	Aggregates
 	Follower
+
+	// Newer reports whether an aggregate has events after a version. If it has none, no event is sent or decoded, so it is a
+	// cheap way to keep what was folded before.
+	Newer(ctx context.Context, subject events.Subject, version events.Seq) (bool, error)
 }
 
 // Aggregates are read and appended to one by one.

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -13,7 +14,9 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
@@ -45,6 +48,7 @@ type Receiver struct {
 	clock    func() time.Time
 	logger   *slog.Logger
 	metrics  *Metrics
+	forged   forged
 }
 
 // NewReceiver returns a receiver of deliveries that are signed with secret. Without a secret it returns ErrNoSecret,
@@ -60,7 +64,7 @@ func NewReceiver(log eventlog.Log, secret []byte, insecure bool, clock func() ti
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	began := r.clock()
 	status, answer := r.receive(w, req)
-	r.metrics.Received.WithLabelValues(fmt.Sprint(status)).Inc()
+	r.metrics.Received.WithLabelValues(strconv.Itoa(status)).Inc()
 	r.metrics.Seconds.Observe(r.clock().Sub(began).Seconds())
 	w.Header().Set("Content-Type", "application/json")
 	if status == http.StatusServiceUnavailable {
@@ -86,7 +90,7 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) (int, Answe
 		w.Header().Set("Allow", http.MethodPost)
 		return http.StatusMethodNotAllowed, Answer{Error: "deliveries are sent with POST"}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	body, err := readAll(http.MaxBytesReader(w, req.Body, maxBody), req.ContentLength)
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -94,7 +98,9 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) (int, Answe
 	case err != nil:
 		return http.StatusBadRequest, Answer{Error: "the body breaks off"}
 	case !r.signed(body, req.Header.Get("X-Hub-Signature-256")):
-		r.logger.Warn("a delivery without the right signature was turned away", "remote", req.RemoteAddr, "event", req.Header.Get("X-GitHub-Event"))
+		if more, say := r.forged.say(r.clock()); say {
+			r.logger.Warn("a delivery without the right signature was turned away", "remote", req.RemoteAddr, "event", req.Header.Get("X-GitHub-Event"), "others_since", more)
+		}
 		return http.StatusUnauthorized, Answer{Error: "X-Hub-Signature-256 is not the signature of this body: check that GitHub and Tacho have the same secret"}
 	}
 	seq, known, err := r.record(req.Context(), req.Header, body)
@@ -107,6 +113,38 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) (int, Answe
 		return http.StatusServiceUnavailable, Answer{Error: "the log cannot be reached: deliver it again"}
 	}
 	return http.StatusAccepted, Answer{Seq: seq, Known: known}
+}
+
+// readAll reads a body that announces its length. It takes no more memory on the strength of an announcement than a usual
+// delivery needs: what was read so far says more.
+func readAll(from io.Reader, announced int64) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(int(min(max(announced, 0), inline)) + bytes.MinRead)
+	_, err := b.ReadFrom(from)
+	return b.Bytes(), err
+}
+
+// forged bounds what the log of this program says about deliveries with a wrong signature: anybody can send many. The metrics
+// count them all.
+type forged struct {
+	mu    sync.Mutex
+	said  time.Time
+	since int
+}
+
+// sayForged is how often a wrong signature is told at most.
+const sayForged = time.Second
+
+// say reports whether this one is to be told, and how many were not told since the last one that was.
+func (f *forged) say(now time.Time) (more int, say bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if since := now.Sub(f.said); since >= 0 && since < sayForged {
+		f.since++
+		return 0, false
+	}
+	more, f.since, f.said = f.since, 0, now
+	return more, true
 }
 
 // signed checks the signature in constant time. It accepts only SHA-256, whatever other signatures are sent.

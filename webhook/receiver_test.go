@@ -122,6 +122,59 @@ func TestWhatIsNotSignedIsTurnedAway(t *testing.T) {
 	}
 }
 
+// A flood of forgeries is told once a second, with the number of those that were not told; the metrics count each.
+func TestAFloodOfForgeriesIsTold(t *testing.T) {
+	var told bytes.Buffer
+	now := time.Date(2026, 11, 24, 9, 0, 0, 0, time.UTC)
+	registry := prometheus.NewRegistry()
+	r, err := NewReceiver(memory.New(memory.Config{}), []byte(secret), false, func() time.Time { return now }, slog.New(slog.NewTextHandler(&told, nil)), NewMetrics(registry))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forge := func() {
+		req := post("/", "x", []byte(`{}`))
+		req.Header.Set("X-Hub-Signature-256", "sha256=00")
+		if answer, _ := serve(r, req); answer.StatusCode != http.StatusUnauthorized {
+			t.Fatal(answer.StatusCode)
+		}
+	}
+	for range 3 {
+		for range 100 {
+			forge()
+		}
+		now = now.Add(time.Second)
+	}
+	lines := strings.Split(strings.TrimSpace(told.String()), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[0], "others_since=0") || !strings.Contains(lines[2], "others_since=99") {
+		t.Errorf("%q", lines)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := 0.0
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			counted += m.GetCounter().GetValue()
+		}
+	}
+	if counted != 300 {
+		t.Errorf("%v were counted", counted)
+	}
+}
+
+// A body that is longer or shorter than it announces is read as it is.
+func TestABodyIsReadAsItIs(t *testing.T) {
+	for _, size := range []int{0, 1, 511, 512, 513, inline, inline + 1, 1 << 20} {
+		want := bytes.Repeat([]byte("x"), size)
+		for _, announced := range []int64{-1, 0, 1, int64(size), 1 << 40} {
+			if got, err := readAll(bytes.NewReader(want), announced); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%d bytes of %d (announced %d): %v", len(got), size, announced, err)
+			}
+		}
+	}
+}
+
 func TestAReceiverNeedsASecret(t *testing.T) {
 	log := memory.New(memory.Config{})
 	if _, err := NewReceiver(log, nil, false, time.Now, nil, nil); !errors.Is(err, ErrNoSecret) {

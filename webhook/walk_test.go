@@ -16,8 +16,8 @@ import (
 // questions counts the calls to a log.
 type questions struct {
 	eventlog.Log
-	mu                        sync.Mutex
-	reads, lasts, heads, adds int
+	mu                               sync.Mutex
+	reads, lasts, newer, heads, adds int
 }
 
 func (q *questions) count(n *int) {
@@ -44,6 +44,12 @@ func (q *questions) Last(ctx context.Context, s events.Subject) (events.Recorded
 	return q.Log.Last(ctx, s)
 }
 
+// Newer implements eventlog.Log.
+func (q *questions) Newer(ctx context.Context, s events.Subject, version events.Seq) (bool, error) {
+	q.count(&q.newer)
+	return q.Log.Newer(ctx, s, version)
+}
+
 // Head implements eventlog.Log.
 func (q *questions) Head(ctx context.Context) (eventlog.Head, error) {
 	q.count(&q.heads)
@@ -54,8 +60,8 @@ func (q *questions) Head(ctx context.Context) (eventlog.Head, error) {
 func (q *questions) since() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	out := fmt.Sprintf("%d reads, %d lasts, %d heads, %d appends", q.reads, q.lasts, q.heads, q.adds)
-	q.reads, q.lasts, q.heads, q.adds = 0, 0, 0, 0
+	out := fmt.Sprintf("%d reads, %d lasts, %d newer, %d heads, %d appends", q.reads, q.lasts, q.newer, q.heads, q.adds)
+	q.reads, q.lasts, q.newer, q.heads, q.adds = 0, 0, 0, 0, 0
 	return out
 }
 
@@ -73,17 +79,17 @@ func TestHowOftenTheLogIsAskedForAComment(t *testing.T) {
 			c    comments
 			want string
 		}{
-			{"nothing for us", by(alice, "looks good"), "0 reads, 0 lasts, 0 heads, 1 appends"},
-			{"who may not", by(mallory, "@tacho queue"), "0 reads, 0 lasts, 0 heads, 1 appends"},
+			{"nothing for us", by(alice, "looks good"), "0 reads, 0 lasts, 0 newer, 0 heads, 1 appends"},
+			{"who may not", by(mallory, "@tacho queue"), "0 reads, 0 lasts, 0 newer, 0 heads, 1 appends"},
 			// The definitions, and the newest try of the pull request.
-			{"the first queue", by(alice, "@tacho queue"), "0 reads, 2 lasts, 0 heads, 1 appends"},
+			{"the first queue", by(alice, "@tacho queue"), "0 reads, 1 lasts, 1 newer, 0 heads, 1 appends"},
 			// Also the try before it, which it supersedes.
-			{"another queue", by(alice, "@tacho queue"), "1 reads, 2 lasts, 0 heads, 1 appends"},
+			{"another queue", by(alice, "@tacho queue"), "1 reads, 1 lasts, 1 newer, 0 heads, 1 appends"},
 			// The newest try, its request, the definitions; the second append announces the place in the queue.
-			{"the merge bot's message", by(bors, builtMessage), "1 reads, 2 lasts, 0 heads, 2 appends"},
+			{"the merge bot's message", by(bors, builtMessage), "1 reads, 1 lasts, 1 newer, 0 heads, 2 appends"},
 			// Whether it was answered, the definitions; the second append announces the place in the queue.
-			{"build", by(alice, "@tacho build "+merged), "0 reads, 2 lasts, 0 heads, 2 appends"},
-			{"status", by(alice, "@tacho status"), "0 reads, 1 lasts, 0 heads, 1 appends"},
+			{"build", by(alice, "@tacho build "+merged), "0 reads, 1 lasts, 1 newer, 0 heads, 2 appends"},
+			{"status", by(alice, "@tacho status"), "0 reads, 0 lasts, 1 newer, 0 heads, 1 appends"},
 		} {
 			step.c.id = int64(100 + i)
 			r.deliver("issue_comment", step.c.payload())

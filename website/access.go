@@ -94,6 +94,9 @@ func sameSecret(a, b string) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
+// callers are the names that callers may choose.
+var callers = regexp.MustCompile(`^(cli|api):[A-Za-z0-9._@-]{1,64}$`)
+
 // accountActor begins the actor of what an account does.
 const accountActor = "account:"
 
@@ -106,7 +109,7 @@ func by(r *http.Request) (control.By, error) {
 		actor = accountActor + string(account)
 	} else if actor == "" {
 		actor = "api"
-	} else if ok, err := regexp.MatchString(`^(cli|api):[A-Za-z0-9._@-]{1,64}$`, actor); err != nil || !ok {
+	} else if !callers.MatchString(actor) {
 		return control.By{}, wrong(http.StatusBadRequest, "use the form cli:name or api:name", "the header %s is %q", client.ActorHeader, actor)
 	}
 	return acting(events.Actor(actor), account)

@@ -47,9 +47,13 @@ func explain(err error) (e *client.Error, known bool) {
 	var full *eventlog.FullError
 	var newer *events.NewerError
 	var away *readmodel.AwayError
+	var untried *control.NotTriedError
 	switch {
 	case errors.As(err, &e):
 		return e, true
+	case errors.As(err, &untried):
+		cause, _ := explain(untried.Cause)
+		return &client.Error{Status: cause.Status, Message: "it was not tried, because the log failed at another request of the batch: " + cause.Message, Next: cause.Next}, true
 	case errors.As(err, &incomparable):
 		status := http.StatusNotFound
 		if incomparable.Wrong {

@@ -175,7 +175,7 @@ func (s *Server) api() []route {
 	because := []parameter{text("reason", "why; it is kept in the log")}
 	writes := []route{
 		{path: "requests", summary: "Ask for an artifact to be benchmarked; the suite may be left out if there is only one", body: control.NewRequest{}, answer: client.RequestAnswer{}, json: s.createRequest, accounts: true},
-		{path: "requests/batch", summary: "Ask for up to 300 artifacts to be benchmarked: all requests are recorded, or none; with check, none", body: control.Batch{}, answer: client.BatchAnswer{}, json: s.createRequests, accounts: true},
+		{path: "requests/batch", summary: "Ask for up to 300 artifacts to be benchmarked: all requests are recorded, or none; with check, none. With each, ask for up to 1,000, each for itself: the answer has each request, or its error and status, in their order; a refused one keeps no other out. A body has at most 4 MiB", body: control.Batch{}, answer: client.BatchAnswer{}, json: s.createRequests, accounts: true},
 		{path: "requests/{request}/cancel", summary: "Withdraw a request", body: client.Reason{}, answer: client.RequestAnswer{}, json: s.cancelRequest, accounts: true},
 		{method: http.MethodPut, path: "requests/{request}/priority", summary: "Give a request another priority", body: client.NewPriority{}, answer: client.RequestAnswer{}, json: s.prioritiseRequest, accounts: true},
 		{path: "requests/{request}/repair", summary: "Run jobs of a request again that did not succeed, with rerun and force also others; the request stays as it is", body: control.Repair{}, answer: client.RepairAnswer{}, json: s.repairRequest, accounts: true},

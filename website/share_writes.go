@@ -1,8 +1,6 @@
 package website
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -11,69 +9,12 @@ import (
 	"github.com/tachobench/tacho/website/client"
 )
 
-// maxBatch bounds the body of a batch of requests.
-const maxBatch = 4 << 20
-
 // noted adds to an answer how the request was read.
 func noted(a client.RequestAnswer, n control.NewRequest) client.RequestAnswer {
 	if p, ok := control.ReadTier(n.Queue); ok {
 		a.Note = fmt.Sprintf("%s is a priority and no queue: it was read as priority %s", n.Queue, p)
 	}
 	return a
-}
-
-// createRequests makes the requests of a batch. It reads each of them as createRequest does.
-func (s *Server) createRequests(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {
-	data, err := rawBody(w, r, maxBatch)
-	if err != nil {
-		return nil, err
-	}
-	var sent struct {
-		Requests []json.RawMessage `json:"requests"`
-		First    int               `json:"first"`
-		Check    bool              `json:"check"`
-	}
-	if err := decodeStrict(data, &sent); err != nil {
-		return nil, err
-	}
-	if len(sent.Requests) > control.MaxRequests {
-		return nil, wrong(http.StatusBadRequest, "send several batches", "the batch has %d requests: at most %d", len(sent.Requests), control.MaxRequests)
-	}
-	who, err := by(r)
-	if err != nil {
-		return nil, err
-	}
-	b := control.Batch{First: sent.First, Check: sent.Check}
-	only := events.SuiteName("")
-	for i, line := range sent.Requests {
-		n, err := client.ParseLine(line)
-		if err != nil {
-			return nil, wrong(http.StatusBadRequest, "see /openapi.json for the form", "%s: %s", b.Line(i), err)
-		}
-		n.Suite = cmp.Or(n.Suite, only)
-		named := n.Suite != ""
-		if err := s.complete(r.Context(), &n); err != nil {
-			return nil, err
-		}
-		if !named {
-			only = n.Suite
-		}
-		b.Requests = append(b.Requests, n)
-	}
-	made, err := s.Control.CreateRequests(r.Context(), who, b)
-	if err != nil {
-		return nil, err
-	}
-	out := client.BatchAnswer{Requests: []client.RequestAnswer{}}
-	for i, a := range made {
-		out.Requests = append(out.Requests, noted(requestAnswer(a.Request, a.Answer), b.Requests[i]))
-		out.Seq = max(out.Seq, a.Seq)
-		if !a.Existed && !b.Check {
-			out.Recorded++
-		}
-	}
-	out.Existed = out.Recorded == 0
-	return out, nil
 }
 
 func (s *Server) prioritiseRequest(w http.ResponseWriter, r *http.Request, _ *params) (any, error) {

@@ -40,6 +40,7 @@ func (s *Server) createRequest(w http.ResponseWriter, r *http.Request, _ *params
 	if err := s.complete(r.Context(), &n); err != nil {
 		return nil, err
 	}
+	n.Fresh = true // if not, the log refuses it, and it is read
 	made, answer, err := s.Control.CreateRequest(r.Context(), who, n)
 	return noted(requestAnswer(made, answer), n), err
 }

@@ -78,6 +78,12 @@ func TestAccountsAskWithTheirTokens(t *testing.T) {
 	if out := alice.must("request", "submit", lines); !strings.Contains(out, "0 recorded, 2 there already") {
 		t.Error(out)
 	}
+	write(`{"kind":"try","key":"s3"}` + "\n" + `{"kind":"try"` + "\n" + `{"kind":"try","key":"s2","queue":"idle"}` + "\n")
+	out, errs, code := alice.run("request", "submit", "--each", lines)
+	if code != cli.ExitRefused || !strings.Contains(out, "3 requests: 0 recorded, 1 there already, 2 refused") ||
+		!strings.Contains(errs, "line 1: account alice has 3 requests") || !strings.Contains(errs, "line 2: the JSON breaks off") {
+		t.Errorf("%d: %s%s", code, out, errs)
+	}
 	alice.refused(cli.ExitRefused, words("request try --key k3"), "account alice has 3 requests that have not ended, and may have 3")
 
 	s.must("account", "token", "alice", "--revoke")

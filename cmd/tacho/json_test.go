@@ -58,7 +58,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		"request master v1", "request release v3", "request try v3 --parent v1", "request try --key pr-7", "request artifacts-ready ID --tag v2",
 		"request try --key pr-8",
 		"account set alice --weight 20", "account token alice", "account token alice --revoke", "queue set bisect --in-progress 1", "queue pause bisect", "queue resume bisect",
-		"account list", "account show alice", "queue list", "queue --queue bisect", "share", "usage", "share policy --floor idle=1% --lag 30m", "request priority ID low --reason test", "request submit " + lines,
+		"account list", "account show alice", "queue list", "queue --queue bisect", "share", "usage", "share policy --floor idle=1% --lag 30m", "request priority ID low --reason test", "request submit " + lines, "request submit --each " + lines,
 		"request cancel ID", "queue close bisect --reason test", "account close alice --reason test", "graph repair v9 --dry-run", "request repair v9 --reason test", "logs " + string(job), "job show " + string(job), "job why " + string(job), "job diagnostics " + string(job), "compare v1 v2", "events tail -n 3", "events show 1", "events parked", "trace v1", "trace " + string(job),
 		"trace 9", "replay --verify", "log check", "backup " + s.dir + "/backup", "suite list", "suite check " + naps, "suite show " + naps, "suite diff " + naps + " go", "suite publish " + naps,
 		"suite plan-sets " + naps + " --target here", "graph plan " + naps, "graph list v1", "graph show v1", "graph timings v1", "waits",

@@ -38,6 +38,14 @@ func storesAndReads(t *testing.T, s Subject) {
 	if diff := cmp.Diff(want[1], last); diff != "" {
 		t.Fatalf("last (-want +got):\n%s", diff)
 	}
+	for version, want := range map[events.Seq]bool{0: true, at: true, at2: false, at2 + 7: false} {
+		if newer, err := s.Log.Newer(bounded(t), subject, version); newer != want || err != nil {
+			t.Errorf("newer than %d: %v, %v", version, newer, err)
+		}
+	}
+	if newer, err := s.Log.Newer(bounded(t), events.RegistrySubject(n+"x"), 0); newer || err != nil {
+		t.Errorf("newer than nothing of nothing: %v, %v", newer, err)
+	}
 	head, err := s.Log.Head(bounded(t))
 	if err != nil || head.Last < at2 || head.First != 1 || head.Identity == "" {
 		t.Fatalf("head %+v, %v", head, err)

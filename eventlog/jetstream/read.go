@@ -89,6 +89,15 @@ func (l *Log) Last(ctx context.Context, subject events.Subject) (events.Recorded
 	return r, true, nil
 }
 
+// Newer implements eventlog.Log.
+func (l *Log) Newer(ctx context.Context, subject events.Subject, version events.Seq) (bool, error) {
+	_, found, err := l.first(ctx, subject, version)
+	if err != nil {
+		return false, fmt.Errorf("look for newer events of %s: %w", subject, err)
+	}
+	return found, nil
+}
+
 // aggregate returns the events of a subject after a sequence. Most come from any replica, which may lag or have a hole.
 // On a replicated stream the leader's count shows that, and the leader gives the rest.
 func (l *Log) aggregate(ctx context.Context, subject events.Subject, after events.Seq) (out []events.Stored, err error) {

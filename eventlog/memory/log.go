@@ -178,6 +178,14 @@ func (l *Log) Last(_ context.Context, subject events.Subject) (events.Recorded, 
 	return r, true, nil
 }
 
+// Newer implements eventlog.Log.
+func (l *Log) Newer(_ context.Context, subject events.Subject, version events.Seq) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.places[subject]
+	return len(p) > 0 && l.all[p[len(p)-1]].Seq > version, nil
+}
+
 // Takes implements eventlog.Log.
 func (l *Log) Takes(ctx context.Context) (eventlog.Head, error) { return l.Head(ctx) }
 

@@ -40,7 +40,29 @@ func ParseLine(line []byte) (control.NewRequest, error) {
 
 // ReadLines reads requests, one a line. Its error names the line.
 func ReadLines(r io.Reader) ([]control.NewRequest, error) {
-	var out []control.NewRequest
+	lines, err := ReadEach(r)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]control.NewRequest, len(lines))
+	for i, l := range lines {
+		if l.Err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+1, l.Err)
+		}
+		out[i] = l.Request
+	}
+	return out, nil
+}
+
+// Line is a line of a file of requests. Err says why it is none.
+type Line struct {
+	Request control.NewRequest
+	Err     error
+}
+
+// ReadEach reads requests, one a line, and goes on after a line that is none. Its error is one of the file.
+func ReadEach(r io.Reader) ([]Line, error) {
+	var out []Line
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, MaxLine+1)
 	for s.Scan() {
@@ -48,10 +70,7 @@ func ReadLines(r io.Reader) ([]control.NewRequest, error) {
 			return nil, fmt.Errorf("there are more than %d lines: split the file", MaxLines)
 		}
 		n, err := ParseLine(s.Bytes())
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", len(out)+1, err)
-		}
-		out = append(out, n)
+		out = append(out, Line{n, err})
 	}
 	switch err := s.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):

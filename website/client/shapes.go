@@ -146,9 +146,32 @@ type Graphs struct {
 type BatchAnswer struct {
 	control.Answer
 	// Requests are in the order of the batch. If the batch was only checked, they are as they would be.
-	Requests []RequestAnswer `json:"requests"`
-	// Recorded counts those that were new.
+	Requests []BatchedRequest `json:"requests"`
+	// Recorded counts those that were new, Refused those that have an error.
 	Recorded int `json:"recorded"`
+	Refused  int `json:"refused"`
+}
+
+// BatchedRequest is the result of one request of a batch. If each stands for itself, it may be an error.
+type BatchedRequest struct {
+	RequestAnswer
+	// Error says why the request was not made, Status with which status a call of its own would have been answered. A status of
+	// 500 and above is a fault: then it is unknown whether the request was made. Ask again.
+	Status int    `json:"status,omitempty"`
+	Error  *Error `json:"error,omitempty"`
+}
+
+// With returns the answer with one request more. If they were only checked, none is recorded.
+func (a BatchAnswer) With(r BatchedRequest, checked bool) BatchAnswer {
+	a.Requests = append(a.Requests, r)
+	switch {
+	case r.Error != nil:
+		a.Refused++
+	case !r.Existed && !checked:
+		a.Recorded++
+	}
+	a.Seq, a.Existed = max(a.Seq, r.Seq), a.Recorded == 0
+	return a
 }
 
 // TokenAnswer is the result of making a token. Nothing shows the token again.

@@ -61,7 +61,8 @@ func (c *Client) ArtifactsReady(ctx context.Context, id events.RequestID, a Arti
 	return post[RequestAnswer](ctx, c, "requests/"+url.PathEscape(string(id))+"/artifacts-ready", a)
 }
 
-// CreateRequests asks for all requests of a batch, or for none.
+// CreateRequests asks for all requests of a batch, or for none; with Each for each of them, and the answer has an error for each
+// that was not made. If there is no answer, ask again: what was recorded already is not recorded twice.
 func (c *Client) CreateRequests(ctx context.Context, b control.Batch) (BatchAnswer, error) {
 	return post[BatchAnswer](ctx, c, "requests/batch", b)
 }

@@ -246,6 +246,8 @@ func TestWrongSettingsAreRefused(t *testing.T) {
 		"above the cap":     {"POST", "requests", `{"suite":"go","kind":"master","tag":"x","account":"alice","priority":"vip"}`, 403, "may give, which is high"},
 		"no batch":          {"POST", "requests/batch", `{}`, 400, "no requests"},
 		"a bad line":        {"POST", "requests/batch", `{"requests":[{"kind":"master","tag":"x"},{"kind":"master","tga":"x"}]}`, 400, `line 2: unknown field "tga"`},
+		"each and check":    {"POST", "requests/batch", `{"each":true,"check":true,"requests":[{}]}`, 400, "exclude one another"},
+		"each of too many":  {"POST", "requests/batch", `{"each":true,"requests":[` + strings.Repeat("{},", control.MaxEach) + `{}]}`, 400, "1001 requests: at most 1000"},
 		"a bad queue":       {"POST", "requests/batch", `{"first":7,"requests":[{"kind":"master","tag":"x"},{"kind":"master","tag":"y","queue":"z"}]}`, 400, `line 8: unknown queue "z"`},
 		"a wrong method":    {"PATCH", "accounts/alice", `{}`, 405, "use GET or PUT or DELETE"},
 		"no reason to know": {"DELETE", "accounts/alice?why=x", "", 400, `unknown parameter "why": use reason`},
