@@ -170,8 +170,11 @@ type Collector struct {
 	attempt  *attempt
 	updates  updates
 	turn     *turn
-	// sending is the sender of the last attempt. Only the goroutine that works uses it.
+	// sending is the sender of the last attempt, left the lane's work as this process left it, parsed the definitions of the last
+	// jobs. Only the goroutine that works uses them.
 	sending *sender
+	left    left
+	parsed  keptDefinitions
 }
 
 type progress struct {

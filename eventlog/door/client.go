@@ -222,8 +222,14 @@ func (c *Client) readOnce(ctx context.Context, s events.Subject) ([]events.Recor
 	if err != nil {
 		return nil, err
 	}
-	inbox := nc.NewInbox()
-	sub, err := nc.SubscribeSync(inbox)
+	inbox, answers, over := nc.NewInbox(), make(chan *nats.Msg), make(chan struct{})
+	defer close(over)
+	sub, err := nc.Subscribe(inbox, func(m *nats.Msg) {
+		select {
+		case answers <- m:
+		case <-over:
+		}
+	})
 	if err != nil {
 		return nil, c.line.explain(err)
 	}
@@ -233,7 +239,7 @@ func (c *Client) readOnce(ctx context.Context, s events.Subject) ([]events.Recor
 	}
 	found := []events.Recorded{}
 	for {
-		m, err := nextWithin(ctx, sub)
+		m, err := nextWithin(ctx, answers)
 		if err != nil {
 			return nil, c.line.explain(err)
 		}
@@ -258,10 +264,17 @@ func (c *Client) readOnce(ctx context.Context, s events.Subject) ([]events.Recor
 	}
 }
 
-func nextWithin(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	return sub.NextMsgWithContext(ctx)
+func nextWithin(ctx context.Context, answers <-chan *nats.Msg) (*nats.Msg, error) {
+	late := time.NewTimer(answerWithin)
+	defer late.Stop()
+	select {
+	case m := <-answers:
+		return m, nil
+	case <-late.C:
+		return nil, nats.ErrTimeout
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // ended checks the message that ends the answer to a read.

@@ -300,8 +300,12 @@ func (d *Door) mayGoOn(ctx context.Context, v Verb, name events.CollectorName, s
 	return nil
 }
 
-// catchUp bounds how long the door waits for its ledger to catch up.
-const catchUp = 2 * time.Second
+const (
+	// catchUp bounds how long the door waits for its ledger to catch up.
+	catchUp = 2 * time.Second
+	// behindFor is how long it waits before it asks whether there is so much to read.
+	behindFor = 50 * time.Millisecond
+)
 
 // reach waits until the ledger has read up to a sequence that the collector knows. It refuses a sequence beyond the end
 // of the log.
@@ -311,6 +315,12 @@ func (d *Door) reach(ctx context.Context, seq events.Seq) *refusal {
 	}
 	ctx, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()
+	// Almost always the ledger is only a moment behind. The end of the log is more to ask for.
+	moment, stop := context.WithTimeout(ctx, behindFor)
+	defer stop()
+	if d.Guard.books.wait(moment, seq) == nil {
+		return nil
+	}
 	head, err := eventlog.HeadAt(ctx, d.Log, seq)
 	switch {
 	case err != nil:
