@@ -175,6 +175,8 @@ type Collector struct {
 	sending *sender
 	left    left
 	parsed  keptDefinitions
+	// settling are the deliveries that are acknowledged or given back.
+	settling sync.WaitGroup
 }
 
 type progress struct {

@@ -22,6 +22,7 @@ const heldElsewhere = 5 * time.Second
 // work takes one job after another. It first continues a job that an earlier process of the same name left
 // unfinished.
 func (c *Collector) work(ctx context.Context, leave <-chan struct{}) error {
+	defer c.settling.Wait()
 	if err := c.resume(ctx); err != nil {
 		return err
 	}
@@ -101,17 +102,24 @@ func (c *Collector) handle(ctx context.Context, d eventlog.Delivery) error {
 			return err
 		}
 	}
-	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	c.settling.Go(func() { c.settle(ctx, d, again) })
+	return nil
+}
+
+// settle acknowledges a delivery, or gives it back to be delivered again. Meanwhile the collector asks for the next job, which does
+// not come before.
+func (c *Collector) settle(ctx context.Context, d eventlog.Delivery, again time.Duration) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
+	var err error
 	if again >= 0 {
-		err = d.Nak(settle, again)
+		err = d.Nak(ctx, again)
 	} else {
-		err = d.Ack(settle)
+		err = d.Ack(ctx)
 	}
 	if err != nil {
 		c.Logger.Debug("a delivery was not settled; it comes again and the log tells what to do", "error", err)
 	}
-	return nil
 }
 
 // execute runs a job until its attempt ends. It returns after what time to deliver the job again, or a negative
