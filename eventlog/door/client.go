@@ -44,6 +44,8 @@ type Client struct {
 	lane events.Lane
 	// seen is the newest event that the client knows of. The door's answers are at least as new.
 	seen atomic.Uint64
+	// inHand is the last job that was delivered.
+	inHand atomic.Pointer[delivery]
 	// beatTTL is how long a heartbeat lives, as the core last said, in nanoseconds.
 	beatTTL atomic.Int64
 }
@@ -169,13 +171,16 @@ func (c *Client) Append(ctx context.Context, parts ...eventlog.Append) (events.S
 		return 0, err
 	}
 	req := request{}
-	n := 0
+	inHand, n := c.inHand.Load(), 0
 	for _, p := range parts {
 		out := part{Subject: p.Subject, Expected: p.Expected}
 		for _, e := range p.Events {
 			out.Events = append(out.Events, event{
 				ID: e.ID, Type: events.TypeOf(e.Fact), Time: e.Time, Cause: e.Cause, Root: e.Root, Data: staged[n].Data,
 			})
+			if _, ends := e.Fact.(events.JobFinished); ends && inHand != nil {
+				req.Delivery = inHand.token
+			}
 			n++
 		}
 		req.Parts = append(req.Parts, out)
@@ -184,6 +189,9 @@ func (c *Client) Append(ctx context.Context, parts ...eventlog.Append) (events.S
 	var moved *eventlog.ConflictError
 	if errors.As(err, &moved) {
 		return 0, moved
+	}
+	if a.Done {
+		inHand.over.Store(true)
 	}
 	return a.Seq, err
 }

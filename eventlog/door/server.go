@@ -263,7 +263,7 @@ func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who
 	lane := standing.Registered.Lane()
 	switch v {
 	case verbAppend:
-		return d.append(ctx, name, who, req)
+		return d.append(ctx, name, who, lane, req)
 	case verbLast:
 		return d.last(ctx, *standing.Registered, req)
 	case verbNext:
@@ -333,8 +333,8 @@ func (d *Door) reach(ctx context.Context, seq events.Seq) *refusal {
 	return nil
 }
 
-// append checks the parts and appends them.
-func (d *Door) append(ctx context.Context, name events.CollectorName, who *account, req request) answer {
+// append checks the parts and appends them. It also ends the delivery of the job that they end.
+func (d *Door) append(ctx context.Context, name events.CollectorName, who *account, lane events.Lane, req request) answer {
 	now := d.Guard.clock()
 	for _, p := range req.Parts {
 		charge(who.events, perEvent*len(p.Events), now)
@@ -348,11 +348,33 @@ func (d *Door) append(ctx context.Context, name events.CollectorName, who *accou
 	}
 	ctx, cancel := context.WithTimeout(ctx, appendWithin)
 	defer cancel()
+	ends := d.ends(name, lane, parts, req.Delivery)
 	seq, err := d.Log.Append(ctx, parts...)
 	if err != nil {
 		return answer{Refusal: explain(err)}
 	}
-	return answer{Seq: seq}
+	return answer{Seq: seq, Done: ends != nil && ends.Ack(ctx) == nil}
+}
+
+// ends returns the delivery that a token names, if the parts end its job; else nil.
+func (d *Door) ends(name events.CollectorName, lane events.Lane, parts []eventlog.Append, token string) eventlog.Delivery {
+	if token == "" {
+		return nil
+	}
+	delivery, err := d.Jobs.Delivered(lane, token)
+	if err != nil {
+		return nil
+	}
+	waits := d.Guard.books.view(name).lane.dispatched
+	for _, p := range parts {
+		for _, e := range p.Events {
+			f, ends := e.Fact.(events.JobFinished)
+			if ends && f.Lane == lane && waits[f.Place].Seq == delivery.Stored().Seq {
+				return delivery
+			}
+		}
+	}
+	return nil
 }
 
 // may returns why a collector may not append; nil when it may. The ledger is behind for a moment after each append. may
