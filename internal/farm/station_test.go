@@ -131,7 +131,8 @@ func (s *station) collect(set events.Set) {
 	s.b.Cleanup(client.Close)
 	s.run(collector.New(collector.Config{
 		Name: name, Lane: lane, Instance: string(name), Log: client, Jobs: watched{client, s}, Presence: client, JobLogs: client, Bench: noBench{s},
-		SpoolDir: s.b.TempDir(), BeatEvery: 5 * time.Second, ProgressEvery: 20 * time.Second, FlushEvery: time.Second, MaxAttempts: 3,
+		// Seldom beats do not hide what a job itself reads.
+		SpoolDir: s.b.TempDir(), BeatEvery: 30 * time.Second, ProgressEvery: 20 * time.Second, FlushEvery: time.Second, MaxAttempts: 3,
 		TransientDeadline: time.Hour, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
 	}).Run)
 }
