@@ -78,7 +78,10 @@ func newStation(b *testing.B, unsynced bool, lanes, perLane int) *station {
 	s.run(around.Run)
 	s.run(door.New(door.Config{
 		NC: nc, Log: s.log, Jobs: s.log, Presence: s.log, JobLogs: s.log, Guard: guard, BeatTTL: time.Minute, Wall: s.server,
-		Alert:    func(_ context.Context, about events.CollectorName, message, _ string) error { b.Error(about, message); return nil },
+		Alert: func(_ context.Context, about events.CollectorName, message, _ string) error {
+			b.Error(about, message)
+			return nil
+		},
 		AllClear: func(context.Context, events.CollectorName, string) error { return nil },
 		Metrics:  door.NewMetrics(nil), Logger: quiet,
 	}).Run)
