@@ -187,13 +187,43 @@ func (a *attempt) prolong(ctx context.Context, d eventlog.Delivery) {
 	}
 }
 
+// named names definitions.
+type named struct {
+	suite  events.SuiteName
+	digest events.Digest
+}
+
+// keptDefinitions are parsed. An event never changes, so they are read once.
+type keptDefinitions map[named]suite.Definitions
+
+// maxDefinitions bounds how many definitions are kept, of at most a megabyte each.
+const maxDefinitions = 16
+
+// keep parses the content of definitions and keeps them.
+func (d *keptDefinitions) keep(of named, content events.RawJSON) (suite.Definitions, error) {
+	parsed, err := suite.Parse(content)
+	if err != nil {
+		return suite.Definitions{}, &PermanentError{Kind: events.ErrorDefinitions, Err: err}
+	}
+	if *d == nil || len(*d) >= maxDefinitions {
+		*d = keptDefinitions{}
+	}
+	(*d)[of] = parsed
+	return parsed, nil
+}
+
+func namedBy(spec events.JobSpec) named { return named{spec.Artifact.Suite, spec.Definitions} }
+
 // definitions returns the definitions that the job was made with.
 func (c *Collector) definitions(ctx context.Context, spec events.JobSpec) (suite.Definitions, error) {
+	if known, ok := c.parsed[namedBy(spec)]; ok {
+		return known, nil
+	}
 	published, err := c.published(ctx, spec)
 	if err != nil {
 		return suite.Definitions{}, err
 	}
-	return parseDefinitions(published[0].Content)
+	return c.parsed.keep(namedBy(spec), published[0].Content)
 }
 
 // published returns the events that published the definitions of a job: at least one.
@@ -216,14 +246,6 @@ func (c *Collector) published(ctx context.Context, spec events.JobSpec) (out []e
 		}
 	}
 	return out, nil
-}
-
-func parseDefinitions(content events.RawJSON) (suite.Definitions, error) {
-	d, err := suite.Parse(content)
-	if err != nil {
-		return suite.Definitions{}, &PermanentError{Kind: events.ErrorDefinitions, Err: err}
-	}
-	return d, nil
 }
 
 // show sets the attempt and the progress that the heartbeat reports.

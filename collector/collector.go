@@ -6,7 +6,9 @@
 //  2. fetches the artifact, prepares the programs and measures the test cases that have no results yet;
 //  3. appends results as they come, each time with the last event of the job's results expected;
 //  4. appends JobFinished, again with the last event of the lane's work expected;
-//  5. acknowledges the delivery. The log, never the delivery, tells the state of the job.
+//  5. acknowledges the delivery, unless the door did so at 4. The log, never the delivery, tells the state of the job.
+//
+// At 1 and 4 it expects the event that it appended last, without a read. After a conflict it reads and decides again.
 //
 // The log is the fence. A process can lose its job: another process dequeued it, the scheduler declared the attempt
 // lost, or the request was cancelled. The log then refuses its appends at 3 or 4, or the process sees the loss at its
@@ -170,8 +172,13 @@ type Collector struct {
 	attempt  *attempt
 	updates  updates
 	turn     *turn
-	// sending is the sender of the last attempt. Only the goroutine that works uses it.
+	// sending is the sender of the last attempt, left the lane's work as this process left it, parsed the definitions of the last
+	// jobs. Only the goroutine that works uses them.
 	sending *sender
+	left    left
+	parsed  keptDefinitions
+	// settling are the deliveries that are acknowledged or given back.
+	settling sync.WaitGroup
 }
 
 type progress struct {

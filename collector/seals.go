@@ -16,18 +16,9 @@ type Seals struct {
 	// Publishers seal definitions, Dispatchers seal dispatches.
 	Publishers, Dispatchers seal.Keys
 
-	// admitted holds the content of definitions whose seal was good. Only the goroutine that executes jobs uses it. An event never
-	// changes and the keys of a process stay the same, so what was admitted once is good.
-	admitted map[named]events.RawJSON
-}
-
-// maxAdmitted bounds how many definitions are kept, of at most a megabyte each.
-const maxAdmitted = 16
-
-// named names definitions.
-type named struct {
-	suite  events.SuiteName
-	digest events.Digest
+	// admitted holds the definitions whose seal was good. Only the goroutine that executes jobs uses it. The keys of a process stay
+	// the same, so what was admitted once is good.
+	admitted keptDefinitions
 }
 
 // trusted returns the definitions of the job, after its seals were checked. It uses nothing of the definitions before.
@@ -36,12 +27,10 @@ func (a *attempt) trusted(ctx context.Context) (suite.Definitions, error) {
 	if c.Seals == nil {
 		return c.definitions(ctx, a.spec)
 	}
-	content, why, err := c.admit(ctx, a.dispatched)
+	d, why, err := c.admit(ctx, a.dispatched)
 	switch {
-	case err != nil:
-		return suite.Definitions{}, err
-	case why == nil:
-		return parseDefinitions(content)
+	case err != nil, why == nil:
+		return d, err
 	case c.Seals.Enforce:
 		c.Logger.Warn("a job is refused because of its seals", "job", a.spec.ID, "reason", why)
 		return suite.Definitions{}, &PermanentError{Kind: events.ErrorSeal, Err: fmt.Errorf("the collector enforces seals, and executed nothing of the job: %w", why)}
@@ -51,21 +40,21 @@ func (a *attempt) trusted(ctx context.Context) (suite.Definitions, error) {
 	return c.definitions(ctx, a.spec)
 }
 
-// admit returns the content of the definitions of a dispatched job if its seals are good, or why they are not. An error says that
-// the definitions could not be read.
-func (c *Collector) admit(ctx context.Context, d events.JobDispatched) (content events.RawJSON, why, err error) {
+// admit returns the definitions of a dispatched job if its seals are good, or why they are not. An error says that the definitions
+// could not be read.
+func (c *Collector) admit(ctx context.Context, d events.JobDispatched) (out suite.Definitions, why, err error) {
 	s := c.Seals
 	why = s.Dispatchers.CheckDispatch(c.Lane, d)
 	if why != nil {
-		return nil, why, nil
+		return out, why, nil
 	}
-	of := named{d.Job.Artifact.Suite, d.Job.Definitions}
+	of := namedBy(d.Job)
 	if known, ok := s.admitted[of]; ok {
 		return known, nil, nil
 	}
 	published, err := c.published(ctx, d.Job)
 	if err != nil {
-		return nil, nil, err
+		return out, nil, err
 	}
 	var seals []events.Seal
 	for _, p := range published {
@@ -75,20 +64,14 @@ func (c *Collector) admit(ctx context.Context, d events.JobDispatched) (content 
 	}
 	why = s.Publishers.CheckDefinitions(of.suite, of.digest, seals)
 	if why != nil {
-		return nil, why, nil
+		return out, why, nil
 	}
 	for _, p := range published {
 		why = seal.CheckContent(of.digest, p.Content)
 		if why == nil {
-			content = p.Content
+			out, err = s.admitted.keep(of, p.Content)
 			break
 		}
 	}
-	if why == nil {
-		if s.admitted == nil || len(s.admitted) >= maxAdmitted {
-			s.admitted = map[named]events.RawJSON{}
-		}
-		s.admitted[of] = content
-	}
-	return content, why, nil
+	return out, why, err
 }

@@ -103,7 +103,7 @@ func BenchmarkAdmit(b *testing.B) {
 	job := events.JobDispatched{Place: 1, Job: events.JobSpec{ID: "j1", Artifact: child, Definitions: d.Digest()}}
 	job.Seal = sched.Dispatch(job)
 	seals := trusting(true, alice, sched)
-	seals.admitted = map[named]events.RawJSON{{child.Suite, d.Digest()}: d.Canonical()}
+	seals.admitted = keptDefinitions{{child.Suite, d.Digest()}: d}
 	c := New(Config{Lane: job.Job.Lane(), Seals: seals, Logger: slog.New(slog.DiscardHandler)})
 	for b.Loop() {
 		_, why, err := c.admit(b.Context(), job)

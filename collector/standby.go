@@ -174,8 +174,9 @@ func (c *Collector) nextJob(ctx context.Context) (eventlog.Delivery, error) {
 	}
 }
 
-// mayBegin looks once more right before a job begins. If the log cannot be read now, it uses what is known: the fence
-// decides in the end which collector begins the job.
+// mayBegin reads whether the collector may begin jobs. The heartbeat does so too, and the door refuses the begin of a job to a
+// collector that may not: so it is read only after such a refusal, and before a job of an earlier process continues. If the log
+// cannot be read now, mayBegin uses what is known: the fence decides in the end which collector begins the job.
 func (c *Collector) mayBegin(ctx context.Context) bool {
 	if err := c.look(ctx); err != nil && ctx.Err() == nil {
 		c.Logger.Warn("who serves the lane cannot be read", "error", err)

@@ -22,6 +22,7 @@ const heldElsewhere = 5 * time.Second
 // work takes one job after another. It first continues a job that an earlier process of the same name left
 // unfinished.
 func (c *Collector) work(ctx context.Context, leave <-chan struct{}) error {
+	defer c.settling.Wait()
 	if err := c.resume(ctx); err != nil {
 		return err
 	}
@@ -96,22 +97,29 @@ func (c *Collector) handle(ctx context.Context, d eventlog.Delivery) error {
 		return ErrUpdate
 	}
 	again := time.Duration(0)
-	if c.mayBegin(ctx) {
+	if may, _ := c.turn.may(); may {
 		if again, err = c.execute(ctx, dispatched, recorded.Seq, recorded.Root, d); err != nil {
 			return err
 		}
 	}
-	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	c.settling.Go(func() { c.settle(ctx, d, again) })
+	return nil
+}
+
+// settle acknowledges a delivery, or gives it back to be delivered again. Meanwhile the collector asks for the next job, which does
+// not come before.
+func (c *Collector) settle(ctx context.Context, d eventlog.Delivery, again time.Duration) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
+	var err error
 	if again >= 0 {
-		err = d.Nak(settle, again)
+		err = d.Nak(ctx, again)
 	} else {
-		err = d.Ack(settle)
+		err = d.Ack(ctx)
 	}
 	if err != nil {
 		c.Logger.Debug("a delivery was not settled; it comes again and the log tells what to do", "error", err)
 	}
-	return nil
 }
 
 // execute runs a job until its attempt ends. It returns after what time to deliver the job again, or a negative
@@ -127,6 +135,9 @@ func (c *Collector) execute(ctx context.Context, d events.JobDispatched, cause e
 	switch {
 	case errors.As(err, &refusal):
 		c.Logger.Info("the job is not ours to execute now", "job", spec.ID, "reason", refusal.Reason)
+		if !c.mayBegin(ctx) {
+			return 0, nil
+		}
 		return heldElsewhere, nil
 	case errors.As(err, &busy):
 		c.Logger.Warn("other writers change the job all the time: it is left alone for a while", "job", spec.ID, "error", err)
@@ -202,58 +213,102 @@ func (c *Collector) laneState(ctx context.Context) (state job.Lane, version even
 	return state, version, nil
 }
 
+// left is the work of the lane as this process left it with its last append.
+type left struct {
+	lane    job.Lane
+	version events.Seq
+}
+
+// decide returns what follows from a command on the lane's work. While a lane has work, its collector is usually the only writer
+// there. So decide begins with the work as this process left it, and the append expects that version. It reads the work when the
+// log refused that, or when nothing follows from it. The state is that on which it decided.
+func (c *Collector) decide(ctx context.Context, tx *eventlog.Tx, command job.Command) (job.Lane, []events.Fact, error) {
+	state, version := c.left.lane, c.left.version
+	var facts []events.Fact
+	if tx.First() && version > 0 {
+		facts, _ = job.Decide(state, c.Lane, command) // a refusal may be out of date
+	}
+	if len(facts) == 0 {
+		var err error
+		if state, version, err = c.laneState(ctx); err != nil {
+			return state, nil, err
+		}
+		if facts, err = job.Decide(state, c.Lane, command); err != nil || len(facts) == 0 {
+			return state, nil, err
+		}
+	}
+	tx.Expect(events.WorkSubject(c.Lane), version)
+	return state, facts, nil
+}
+
+// leave notes what this process appended to the lane's work. The append is contiguous, and last is its last sequence; 0 if there
+// was none.
+func (c *Collector) leave(appended []events.Event, last events.Seq) {
+	c.left = left{}
+	if last == 0 {
+		return
+	}
+	work := events.WorkSubject(c.Lane)
+	for i, e := range appended {
+		if e.Fact.Subject() == work {
+			c.left.version = last + 1 + events.Seq(i) - events.Seq(len(appended))
+			c.left.lane = job.Evolve(c.left.lane, e.Fact, c.left.version, e.Time)
+		}
+	}
+}
+
 // begin decides on an attempt and records it. It returns nil when the job ends with this decision or had ended
 // before.
 func (c *Collector) begin(ctx context.Context, d events.JobDispatched, cause events.Seq, root string) (*attempt, error) {
-	var facts []events.Fact
+	var decided []events.Event
+	var begun *events.JobDequeued
 	var known earlier
 	last, err := eventlog.Transact(ctx, c.patient(), func(tx *eventlog.Tx) ([]events.Event, error) {
-		state, version, err := c.laneState(ctx)
-		if err != nil {
-			return nil, err
-		}
-		facts, err = job.Decide(state, c.Lane, job.Dequeue{
+		_, facts, err := c.decide(ctx, tx, job.Dequeue{
 			Place: d.Place, Job: d.Job, Collector: c.Name, Instance: c.Instance, Version: c.Version,
 			Environment: c.Environment.Fingerprint, MaxAttempts: c.MaxAttempts, Since: job.Time(d.Since), Attempt: d.Attempt, Lost: d.Lost,
 		})
 		if err != nil || len(facts) == 0 {
 			return nil, err
 		}
-		if known, err = c.measured(ctx, d.Job); err != nil {
+		begun = nil
+		for _, f := range facts {
+			if f, ok := f.(events.JobDequeued); ok {
+				begun = &f
+			}
+		}
+		if known, err = c.measured(ctx, d.Job, begun); err != nil {
 			return nil, err
 		}
-		tx.Expect(events.WorkSubject(c.Lane), version)
 		tx.Expect(events.ResultSubject(c.Lane, d.Job.ID), known.version)
-		return c.events(facts, cause, root), nil
+		decided = c.events(facts, cause, root)
+		return decided, nil
 	})
-	if err != nil || last == 0 {
+	c.leave(decided, last)
+	if err != nil || last == 0 || begun == nil {
 		return nil, err
 	}
-	// The append is contiguous.
-	first := last + 1 - events.Seq(len(facts))
-	for i, f := range facts {
-		if dequeued, ok := f.(events.JobDequeued); ok {
-			if _, closed := facts[len(facts)-1].(events.ResultsClosed); closed {
-				known.version = last
-			}
-			a := newAttempt(c, d.Job, first+events.Seq(i), dequeued, known.done, known.version, root)
-			a.dispatched = d
-			return a, nil
-		}
+	if _, closed := decided[len(decided)-1].Fact.(events.ResultsClosed); closed {
+		known.version = last
 	}
-	return nil, nil
+	a := newAttempt(c, d.Job, c.left.version, *begun, known.done, known.version, root)
+	a.dispatched = d
+	return a, nil
 }
 
 // measured reads which test cases of a job have results, those of its earlier rounds included. A matched job may have
-// been on this lane before the machine changed: its results are of one environment only.
-func (c *Collector) measured(ctx context.Context, spec events.JobSpec) (earlier, error) {
+// been on this lane before the machine changed: its results are of one environment only. The first attempt of a job finds none
+// of its own.
+func (c *Collector) measured(ctx context.Context, spec events.JobSpec, begun *events.JobDequeued) (known earlier, err error) {
 	from := events.Digest("")
 	if spec.Matched {
 		from = c.Environment.Fingerprint
 	}
-	known, err := c.readResults(ctx, spec.ID, from)
-	if err != nil {
-		return known, err
+	known.done = measured{}
+	if begun == nil || begun.Attempt > 1 {
+		if known, err = c.readResults(ctx, spec.ID, from); err != nil {
+			return known, err
+		}
 	}
 	for _, id := range spec.Earlier() {
 		round, err := c.readResults(ctx, id, from)
@@ -269,16 +324,12 @@ func (c *Collector) measured(ctx context.Context, spec events.JobSpec) (earlier,
 func (c *Collector) record(ctx context.Context, root string, end job.Command) error {
 	ctx, cancel := c.lasting(ctx)
 	defer cancel()
-	_, err := eventlog.Transact(ctx, c.patient(), func(tx *eventlog.Tx) ([]events.Event, error) {
-		state, version, err := c.laneState(ctx)
-		if err != nil {
-			return nil, err
-		}
-		facts, err := job.Decide(state, c.Lane, end)
+	var decided []events.Event
+	last, err := eventlog.Transact(ctx, c.patient(), func(tx *eventlog.Tx) ([]events.Event, error) {
+		state, facts, err := c.decide(ctx, tx, end)
 		if err != nil || len(facts) == 0 {
 			return nil, err
 		}
-		tx.Expect(events.WorkSubject(c.Lane), version)
 		if len(facts) > 1 {
 			results, err := c.readResults(ctx, state.JobID, "")
 			if err != nil {
@@ -286,8 +337,10 @@ func (c *Collector) record(ctx context.Context, root string, end job.Command) er
 			}
 			tx.Expect(events.ResultSubject(c.Lane, state.JobID), results.version)
 		}
-		return c.events(facts, state.Token, root), nil
+		decided = c.events(facts, state.Token, root)
+		return decided, nil
 	})
+	c.leave(decided, last)
 	return err
 }
 

@@ -44,6 +44,8 @@ type Client struct {
 	lane events.Lane
 	// seen is the newest event that the client knows of. The door's answers are at least as new.
 	seen atomic.Uint64
+	// inHand is the last job that was delivered.
+	inHand atomic.Pointer[delivery]
 	// beatTTL is how long a heartbeat lives, as the core last said, in nanoseconds.
 	beatTTL atomic.Int64
 }
@@ -169,13 +171,16 @@ func (c *Client) Append(ctx context.Context, parts ...eventlog.Append) (events.S
 		return 0, err
 	}
 	req := request{}
-	n := 0
+	inHand, n := c.inHand.Load(), 0
 	for _, p := range parts {
 		out := part{Subject: p.Subject, Expected: p.Expected}
 		for _, e := range p.Events {
 			out.Events = append(out.Events, event{
 				ID: e.ID, Type: events.TypeOf(e.Fact), Time: e.Time, Cause: e.Cause, Root: e.Root, Data: staged[n].Data,
 			})
+			if _, ends := e.Fact.(events.JobFinished); ends && inHand != nil {
+				req.Delivery = inHand.token
+			}
 			n++
 		}
 		req.Parts = append(req.Parts, out)
@@ -184,6 +189,9 @@ func (c *Client) Append(ctx context.Context, parts ...eventlog.Append) (events.S
 	var moved *eventlog.ConflictError
 	if errors.As(err, &moved) {
 		return 0, moved
+	}
+	if a.Done {
+		inHand.over.Store(true)
 	}
 	return a.Seq, err
 }
@@ -222,8 +230,14 @@ func (c *Client) readOnce(ctx context.Context, s events.Subject) ([]events.Recor
 	if err != nil {
 		return nil, err
 	}
-	inbox := nc.NewInbox()
-	sub, err := nc.SubscribeSync(inbox)
+	inbox, answers, over := nc.NewInbox(), make(chan *nats.Msg), make(chan struct{})
+	defer close(over)
+	sub, err := nc.Subscribe(inbox, func(m *nats.Msg) {
+		select {
+		case answers <- m:
+		case <-over:
+		}
+	})
 	if err != nil {
 		return nil, c.line.explain(err)
 	}
@@ -233,7 +247,7 @@ func (c *Client) readOnce(ctx context.Context, s events.Subject) ([]events.Recor
 	}
 	found := []events.Recorded{}
 	for {
-		m, err := nextWithin(ctx, sub)
+		m, err := nextWithin(ctx, answers)
 		if err != nil {
 			return nil, c.line.explain(err)
 		}
@@ -258,10 +272,17 @@ func (c *Client) readOnce(ctx context.Context, s events.Subject) ([]events.Recor
 	}
 }
 
-func nextWithin(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	return sub.NextMsgWithContext(ctx)
+func nextWithin(ctx context.Context, answers <-chan *nats.Msg) (*nats.Msg, error) {
+	late := time.NewTimer(answerWithin)
+	defer late.Stop()
+	select {
+	case m := <-answers:
+		return m, nil
+	case <-late.C:
+		return nil, nats.ErrTimeout
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // ended checks the message that ends the answer to a read.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -37,6 +38,7 @@ func (c *Client) NextJob(ctx context.Context, lane events.Lane) (eventlog.Delive
 		var notNow *job.Refusal
 		switch {
 		case d != nil:
+			c.inHand.Store(d)
 			return d, nil
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("next job of %s: %w", lane, ctx.Err())
@@ -128,6 +130,8 @@ type delivery struct {
 	c      *Client
 	token  string
 	stored events.Stored
+	// over says that the door ended the delivery when it stored the end of the job.
+	over atomic.Bool
 }
 
 // Stored implements eventlog.Delivery.
@@ -137,7 +141,12 @@ func (d *delivery) Stored() events.Stored { return d.stored }
 func (d *delivery) InProgress(ctx context.Context) error { return d.tell(ctx, prolonged, 0) }
 
 // Ack implements eventlog.Delivery.
-func (d *delivery) Ack(ctx context.Context) error { return d.tell(ctx, ended, 0) }
+func (d *delivery) Ack(ctx context.Context) error {
+	if d.over.Load() {
+		return nil
+	}
+	return d.tell(ctx, ended, 0)
+}
 
 // Nak implements eventlog.Delivery.
 func (d *delivery) Nak(ctx context.Context, delay time.Duration) error {

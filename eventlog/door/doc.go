@@ -122,7 +122,7 @@ type request struct {
 	Release  bool           `json:"release,omitempty"`
 	Replaces string         `json:"replaces,omitempty"`
 	Beat     *eventlog.Beat `json:"beat,omitempty"`
-	// Delivery names a delivered job, What says what to do with the delivery.
+	// Delivery names a delivered job, What says what to do with the delivery. An append that ends the job ends its delivery too.
 	Delivery string        `json:"delivery,omitempty"`
 	What     settlement    `json:"what,omitempty"`
 	Delay    time.Duration `json:"delay,omitempty"`
@@ -182,7 +182,7 @@ type answer struct {
 	// Same is the run that did what a job does.
 	Same *sameAs `json:"same,omitempty"`
 	// Place is a put or an output, There is set if the output to store is there, Bytes is its size, and Done is set if it is
-	// stored now. The answer to piece has its content behind a line feed.
+	// stored now, or if the delivery of the append is ended. The answer to piece has its content behind a line feed.
 	Place   *blob.Place `json:"place,omitempty"`
 	There   bool        `json:"there,omitempty"`
 	Bytes   int64       `json:"bytes,omitempty"`

@@ -263,7 +263,7 @@ func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who
 	lane := standing.Registered.Lane()
 	switch v {
 	case verbAppend:
-		return d.append(ctx, name, who, req)
+		return d.append(ctx, name, who, lane, req)
 	case verbLast:
 		return d.last(ctx, *standing.Registered, req)
 	case verbNext:
@@ -300,8 +300,12 @@ func (d *Door) mayGoOn(ctx context.Context, v Verb, name events.CollectorName, s
 	return nil
 }
 
-// catchUp bounds how long the door waits for its ledger to catch up.
-const catchUp = 2 * time.Second
+const (
+	// catchUp bounds how long the door waits for its ledger to catch up.
+	catchUp = 2 * time.Second
+	// behindFor is how long it waits before it asks whether there is so much to read.
+	behindFor = 50 * time.Millisecond
+)
 
 // reach waits until the ledger has read up to a sequence that the collector knows. It refuses a sequence beyond the end
 // of the log.
@@ -311,6 +315,12 @@ func (d *Door) reach(ctx context.Context, seq events.Seq) *refusal {
 	}
 	ctx, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()
+	// Almost always the ledger is only a moment behind. The end of the log is more to ask for.
+	moment, stop := context.WithTimeout(ctx, behindFor)
+	defer stop()
+	if d.Guard.books.wait(moment, seq) == nil {
+		return nil
+	}
 	head, err := eventlog.HeadAt(ctx, d.Log, seq)
 	switch {
 	case err != nil:
@@ -323,8 +333,8 @@ func (d *Door) reach(ctx context.Context, seq events.Seq) *refusal {
 	return nil
 }
 
-// append checks the parts and appends them.
-func (d *Door) append(ctx context.Context, name events.CollectorName, who *account, req request) answer {
+// append checks the parts and appends them. It also ends the delivery of the job that they end.
+func (d *Door) append(ctx context.Context, name events.CollectorName, who *account, lane events.Lane, req request) answer {
 	now := d.Guard.clock()
 	for _, p := range req.Parts {
 		charge(who.events, perEvent*len(p.Events), now)
@@ -338,11 +348,33 @@ func (d *Door) append(ctx context.Context, name events.CollectorName, who *accou
 	}
 	ctx, cancel := context.WithTimeout(ctx, appendWithin)
 	defer cancel()
+	ends := d.ends(name, lane, parts, req.Delivery)
 	seq, err := d.Log.Append(ctx, parts...)
 	if err != nil {
 		return answer{Refusal: explain(err)}
 	}
-	return answer{Seq: seq}
+	return answer{Seq: seq, Done: ends != nil && ends.Ack(ctx) == nil}
+}
+
+// ends returns the delivery that a token names, if the parts end its job; else nil.
+func (d *Door) ends(name events.CollectorName, lane events.Lane, parts []eventlog.Append, token string) eventlog.Delivery {
+	if token == "" {
+		return nil
+	}
+	delivery, err := d.Jobs.Delivered(lane, token)
+	if err != nil {
+		return nil
+	}
+	waits := d.Guard.books.view(name).lane.dispatched
+	for _, p := range parts {
+		for _, e := range p.Events {
+			f, ends := e.Fact.(events.JobFinished)
+			if ends && f.Lane == lane && waits[f.Place].Seq == delivery.Stored().Seq {
+				return delivery
+			}
+		}
+	}
+	return nil
 }
 
 // may returns why a collector may not append; nil when it may. The ledger is behind for a moment after each append. may

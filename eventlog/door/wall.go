@@ -2,7 +2,6 @@ package door
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -20,8 +19,12 @@ type SystemWall struct {
 	NC *nats.Conn
 }
 
-// gather is how long to wait for the next server's answer once one has come.
-const gather = 200 * time.Millisecond
+const (
+	// gather is how long to wait for the next server's answer once one has come.
+	gather = 200 * time.Millisecond
+	// servers is the room for answers: far more than a cluster has.
+	servers = 256
+)
 
 // Connections implements Wall. A server that does not answer in time is left out; it is asked again a second later.
 func (w SystemWall) Connections() ([]Connection, error) {
@@ -29,7 +32,8 @@ func (w SystemWall) Connections() ([]Connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask the servers: %w", err)
 	}
-	sub, err := w.NC.SubscribeSync(w.NC.NewInbox())
+	answers := make(chan *nats.Msg, servers)
+	sub, err := w.NC.ChanSubscribe(w.NC.NewInbox(), answers)
 	if err != nil {
 		return nil, fmt.Errorf("ask the servers: %w", err)
 	}
@@ -38,21 +42,23 @@ func (w SystemWall) Connections() ([]Connection, error) {
 		return nil, fmt.Errorf("ask the servers: %w", err)
 	}
 	var out []Connection
-	patience := lookEvery
+	late, heard := time.NewTimer(lookEvery), false
+	defer late.Stop()
 	for {
-		m, err := sub.NextMsg(patience)
-		switch {
-		case errors.Is(err, nats.ErrTimeout) && patience == gather:
+		select {
+		case m := <-answers:
+			found, err := readConnections(m.Data)
+			if err != nil {
+				return nil, err
+			}
+			out, heard = append(out, found...), true
+			late.Reset(gather)
+		case <-late.C:
+			if !heard {
+				return nil, fmt.Errorf("ask the servers for their connections: %w", nats.ErrTimeout)
+			}
 			return out, nil
-		case err != nil:
-			return nil, fmt.Errorf("ask the servers for their connections: %w", err)
 		}
-		patience = gather
-		found, err := readConnections(m.Data)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
 	}
 }
 

@@ -32,6 +32,7 @@ const (
 	codeWrongLast       = 10071 // the subject has moved on
 	codeStoreFailed     = 10077 // such as "maximum bytes exceeded"
 	codeWrongLastFlying = 10164 // replicated: another message of the subject is on its way
+	codeNoBatches       = 10174 // the stream takes none
 	codeBatchIncomplete = 10176 // the leader changed, or a part was lost
 	codeBatchesInFlight = 10210
 )
@@ -186,7 +187,7 @@ func (a appender) publish(ctx context.Context, parts []eventlog.Append, staged [
 			switch n {
 			case 1: // the server says with an empty answer that it has begun a batch
 				if begun, err := request(ctx, a.nc, m); err != nil || len(begun.Data) > 0 {
-					return a.answer(begun, err)
+					return a.unbegun(begun, err)
 				}
 			case len(staged):
 				m.Header[headerCommit] = []string{"1"}
@@ -199,6 +200,24 @@ func (a appender) publish(ctx context.Context, parts []eventlog.Append, staged [
 		}
 	}
 	return 0, errors.New("append: a batch without an end")
+}
+
+// errNoBatches says that decisions of several events cannot be stored. They are never stored one by one: a crash between two of
+// them would leave half a decision.
+var errNoBatches = errors.New("the NATS server does not take atomic batches, and the log needs them: run NATS 2.12 or a newer one " +
+	"on all nodes, and have the stream's operator set allow_atomic")
+
+// unbegun returns why a batch did not begin. A server that knows no batches stores the first event like any other.
+func (a appender) unbegun(m *nats.Msg, err error) (events.Seq, error) {
+	seq, err := a.answer(m, err)
+	var api *natsjs.APIError
+	switch {
+	case err == nil:
+		return 0, fmt.Errorf("it stored the first event of a batch alone, as event %d: %w", seq, errNoBatches)
+	case errors.As(err, &api) && api.ErrorCode == codeNoBatches:
+		return 0, errNoBatches
+	}
+	return 0, err
 }
 
 // answer reads the server's acknowledgement.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 )
@@ -51,7 +53,8 @@ func (l *Log) Page(ctx context.Context, after events.Seq) (page []events.Stored,
 }
 
 func (l *Log) page(ctx context.Context, after events.Seq) ([]events.Stored, error) {
-	sub, err := l.nc.SubscribeSync(l.nc.NewInbox())
+	answers := make(chan *nats.Msg, pageMessages+1)
+	sub, err := l.nc.ChanSubscribe(l.nc.NewInbox(), answers)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +66,7 @@ func (l *Log) page(ctx context.Context, after events.Seq) ([]events.Stored, erro
 	if err := l.nc.PublishRequest("$JS.API.DIRECT.GET."+l.cfg.Name, sub.Subject, body); err != nil {
 		return nil, err
 	}
-	page, _, err := scanAnswer(ctx, sub)
+	page, _, err := scanAnswer(ctx, answers)
 	return page, err
 }
 

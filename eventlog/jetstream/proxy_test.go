@@ -22,6 +22,8 @@ type proxy struct {
 	times   int
 	conns   map[net.Conn]bool
 	cuts    int
+	// old hides from the server what it is told of batches, as if it did not know them.
+	old bool
 }
 
 func newProxy(t *testing.T, serverURL string) *proxy {
@@ -43,6 +45,13 @@ func (p *proxy) arm(trigger string, times int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.trigger, p.times = []byte(trigger), times
+}
+
+// age makes the server one that knows no batches.
+func (p *proxy) age() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.old = true
 }
 
 func (p *proxy) cutsSoFar() int {
@@ -100,8 +109,12 @@ func (p *proxy) forward(client, server net.Conn, lost chan struct{}) {
 				close(lost)
 			}
 		}
+		sent := buf[:n]
+		if p.old {
+			sent = bytes.ReplaceAll(sent, []byte("Nats-Batch-"), []byte("What-Batch-"))
+		}
 		p.mu.Unlock()
-		if _, err := server.Write(buf[:n]); err != nil {
+		if _, err := server.Write(sent); err != nil {
 			return
 		}
 	}

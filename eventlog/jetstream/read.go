@@ -186,15 +186,12 @@ func oneOf(ctx context.Context, nc *nats.Conn, replicas int, stream string, q qu
 func (l *Log) scan(ctx context.Context, subject events.Subject, after events.Seq) ([]events.Stored, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	inbox := l.nc.NewInbox()
-	sub, err := l.nc.SubscribeSync(inbox)
+	inbox, answers := l.nc.NewInbox(), make(chan *nats.Msg, scanMessages+1)
+	sub, err := l.nc.ChanSubscribe(inbox, answers)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
-	if err := sub.SetPendingLimits(-1, -1); err != nil {
-		return nil, err
-	}
 	var out []events.Stored
 	for pending := 0; ; {
 		body, err := json.Marshal(query{Seq: after + 1, NextFor: subject, Batch: scanMessages, MaxBytes: scanBytes})
@@ -204,7 +201,7 @@ func (l *Log) scan(ctx context.Context, subject events.Subject, after events.Seq
 		if err := l.nc.PublishRequest("$JS.API.DIRECT.GET."+l.cfg.Name, inbox, body); err != nil {
 			return nil, err
 		}
-		page, left, err := scanAnswer(ctx, sub)
+		page, left, err := scanAnswer(ctx, answers)
 		switch {
 		case err != nil:
 			return nil, err
@@ -221,10 +218,11 @@ func (l *Log) scan(ctx context.Context, subject events.Subject, after events.Seq
 	}
 }
 
-// scanAnswer collects one answer and returns how many more messages there are.
-func scanAnswer(ctx context.Context, sub *nats.Subscription) (page []events.Stored, left int, err error) {
+// scanAnswer collects one answer and returns how many more messages there are. answers must have room for all of it: a message
+// that finds none is lost.
+func scanAnswer(ctx context.Context, answers <-chan *nats.Msg) (page []events.Stored, left int, err error) {
 	for {
-		m, err := nextWithin(ctx, sub)
+		m, err := nextWithin(ctx, answers)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -249,10 +247,17 @@ func scanAnswer(ctx context.Context, sub *nats.Subscription) (page []events.Stor
 	}
 }
 
-func nextWithin(ctx context.Context, sub *nats.Subscription) (*nats.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
-	defer cancel()
-	return sub.NextMsgWithContext(ctx)
+func nextWithin(ctx context.Context, answers <-chan *nats.Msg) (*nats.Msg, error) {
+	late := time.NewTimer(tryTimeout)
+	defer late.Stop()
+	select {
+	case m := <-answers:
+		return m, nil
+	case <-late.C:
+		return nil, nats.ErrTimeout
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // statusError turns a status message of the server into an error.

@@ -23,6 +23,9 @@ func (e *DriftError) Error() string {
 		return fmt.Sprintf("stream %s: its limit is %s bytes and nats.max_bytes is %s: have the stream's operator raise it with `nats stream edit %s --max-bytes %s`, "+
 			"or lower nats.max_bytes to it", e.Stream, e.Got, e.Want, e.Stream, e.Want)
 	}
+	if e.Field == fieldAtomic {
+		return fmt.Sprintf("stream %s: %s is %s and must be %s: %s", e.Stream, e.Field, e.Got, e.Want, errNoBatches)
+	}
 	return fmt.Sprintf("stream %s: %s is %s and must be %s: have the stream's operator set it back", e.Stream, e.Field, e.Got, e.Want)
 }
 
@@ -63,8 +66,12 @@ func (l *Log) Verify(ctx context.Context) error {
 	return nil
 }
 
-// fieldMaxBytes is the limit of a stream in the configuration of JetStream.
-const fieldMaxBytes = "max_bytes"
+// fieldMaxBytes is the limit of a stream in the configuration of JetStream, and fieldAtomic says that it takes batches. A server
+// that knows no batches leaves that field out of its answers.
+const (
+	fieldMaxBytes = "max_bytes"
+	fieldAtomic   = "allow_atomic"
+)
 
 // compareLog is compareConfig for the log. A limit that is higher than the wanted one is no drift: nothing that was
 // promised depends on it, and an operator of a cluster raises it while the parts run.
