@@ -69,7 +69,7 @@ func (c *crowd) fold(facts ...events.Fact) {
 
 // decide does what a step does, but without a log: every decision happens at once.
 func (c *crowd) decide() {
-	for _, d := range append(decide(c.state, c.s.Policy, noon), c.s.silent(c.state)...) {
+	for _, d := range append(decideAll(c.state, c.s.Policy, noon), c.s.silent(c.state, c.state.LaneOrder, true)...) {
 		c.fold(d.facts...)
 	}
 }
@@ -191,7 +191,7 @@ func BenchmarkMatched(b *testing.B) {
 			}
 			s := p.schedulers[0]
 			dispatch := func() {
-				d := decide(s, p.policy, p.now)
+				d := decideAll(s, p.policy, p.now)
 				if len(d) == 0 {
 					b.Fatal("nothing is dispatched")
 				}

@@ -100,6 +100,7 @@ type planner struct {
 	busy  bool
 	// after is the sequence that it must have read to decide again.
 	after events.Seq
+	sees  sight
 	// before is how far it must have read before it may decide at all.
 	before events.Seq
 }
@@ -296,6 +297,10 @@ func (w *world) plan(p *planner) {
 		p.state.Fold(e)
 	}
 	w.listen(p)
+	if p.state.Seq%4 == 0 { // it takes as long as the decisions
+		why := p.sees.differs(p.state, p.Policy, w.now.Add(p.skew))
+		w.lawyer.never(why != "", "%s", why)
+	}
 	if p.state.Seq >= p.before && (w.calm || !w.odds(4)) {
 		p.step(w.now.Add(p.skew))
 	}
@@ -304,7 +309,7 @@ func (w *world) plan(p *planner) {
 // step decides and carries out, like the shell.
 func (p *planner) step(now time.Time) {
 	if p.state.Seq >= p.after {
-		o := shell.CarryOut(context.Background(), p.Decide(p.state.Ledger, now), p.Logger)
+		o := shell.CarryOut(context.Background(), p.Decide(p.state.Ledger, now), 1, p.Logger)
 		p.after = max(p.after, o.After)
 	}
 }

@@ -3,9 +3,9 @@
 //	log ──▶ one follower ──▶ ledger ──▶ Decide (pure) ──▶ steps ──▶ log
 //
 // One goroutine owns the ledger. It takes events and ticks, asks each decider in turn, and never waits for the network.
-// A separate goroutine carries out the steps of a decider; meanwhile the shell does not ask that decider. It asks again
-// once the ledger holds everything that the decider wrote, so nothing is decided twice. It asks no decider before the
-// ledger has caught up with the log.
+// Separate goroutines carry out the steps of a decider (steps.go); meanwhile the shell does not ask that decider. It asks
+// again once the ledger holds everything that the decider wrote, so nothing is decided twice. It asks no decider before
+// the ledger has caught up with the log.
 //
 // An event of a type that this program does not know ends nothing (newer.go): the ledger stays as it is before that event,
 // and no decider is asked, until the event is parked or a newer program runs.
@@ -43,14 +43,6 @@ type Decider interface {
 	Told(f events.Fact) bool
 	// Decide returns what to do. It must not ask others or wait.
 	Decide(l *ledger.Ledger, now time.Time) []Step
-}
-
-// Step is one thing to do. The steps of one decision are carried out in order.
-type Step struct {
-	// What says in words what was decided.
-	What string
-	// Do appends it and returns the last sequence of the append; 0 when there was nothing left to append.
-	Do func(ctx context.Context) (events.Seq, error)
 }
 
 // Config is what a Shell needs.
@@ -105,15 +97,6 @@ type seat struct {
 	// after is the last sequence that the decider wrote, or that another writer wrote first. The shell asks it again
 	// once that is read.
 	after events.Seq
-}
-
-// Outcome is the result of the steps of one decision.
-type Outcome struct {
-	// After is the last sequence that was written, or that another writer wrote first. Decide nothing before it is
-	// read.
-	After events.Seq
-	// First says that another writer was first at some step, Unknown that the log did not say at which sequence.
-	First, Unknown bool
 }
 
 // answer is the outcome of a decider's steps.
@@ -279,7 +262,7 @@ func (s *Shell) loop(ctx context.Context, workers *errgroup.Group, batches <-cha
 				seat.busy = true
 				workers.Go(func() error {
 					select {
-					case s.answers <- answer{seat, CarryOut(ctx, steps, s.Logger)}:
+					case s.answers <- answer{seat, CarryOut(ctx, steps, inFlight, s.Logger)}:
 					case <-ctx.Done():
 					}
 					return nil
@@ -366,35 +349,6 @@ func (s *Shell) arrive() {
 		s.caughtUp()
 	}
 	s.current = true
-}
-
-// CarryOut carries out steps in order. One failed step does not block the others, unless the log is
-// unavailable or full.
-func CarryOut(ctx context.Context, steps []Step, logger *slog.Logger) (o Outcome) {
-	for _, step := range steps {
-		if ctx.Err() != nil {
-			return o
-		}
-		seq, err := step.Do(ctx)
-		o.After = max(o.After, seq)
-		var conflict *eventlog.ConflictError
-		switch {
-		case err == nil:
-			logger.DebugContext(ctx, "decided", "decision", step.What, "seq", seq)
-		case errors.As(err, &conflict):
-			logger.DebugContext(ctx, "another writer was first", "decision", step.What, "error", err)
-			o.After, o.First, o.Unknown = max(o.After, conflict.Actual), true, o.Unknown || conflict.Actual == 0
-		case errors.Is(err, eventlog.ErrFull):
-			// The alert says it. It is so for every decision, each second.
-			logger.DebugContext(ctx, "a decision waits for room in the log", "decision", step.What, "error", err)
-		case ctx.Err() == nil:
-			logger.WarnContext(ctx, "a decision could not be recorded, trying again", "decision", step.What, "error", err)
-		}
-		if errors.Is(err, eventlog.ErrUnavailable) || errors.Is(err, eventlog.ErrFull) {
-			return o
-		}
-	}
-	return o
 }
 
 // View calls look with the ledger. look must only read, and must not wait.

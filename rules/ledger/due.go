@@ -35,7 +35,7 @@ func (l *Ledger) noteParent(key ArtifactKey) {
 	}
 }
 
-func note(set map[events.RequestID]bool, id events.RequestID, in bool) {
+func note[K comparable](set map[K]bool, id K, in bool) {
 	if in {
 		set[id] = true
 	} else {

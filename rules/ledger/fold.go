@@ -266,6 +266,7 @@ func (l *Ledger) sort(r *request.Request) {
 		l.Running[r.ID] = true
 	case events.StateWaitingForArtifacts:
 		l.Waiting[r.ID] = true
+		l.waits.add(due{r.CreatedAt, r.ID}, l.Waiting)
 	case events.StateArtifactsReady:
 		if l.Ready[r.Queue] == nil {
 			l.Ready[r.Queue] = map[events.RequestID]bool{}
@@ -349,9 +350,12 @@ func (l *Ledger) stop(id events.RequestID) {
 	if len(l.Unwanted(id)) > 0 {
 		l.Withdrawn[id] = true
 	}
-	for _, lane := range l.Lanes {
+	for name, lane := range l.Lanes {
 		for _, j := range lane.Work.Dispatched {
 			lane.Stopping = lane.Stopping || l.Astray(l.Jobs[j])
+		}
+		if lane.Stopping {
+			l.touch(name, lane)
 		}
 	}
 }

@@ -119,6 +119,9 @@ func Restore(data []byte) (*Ledger, error) {
 	if l.Past, err = i.PastImage.restore(); err != nil {
 		return nil, fmt.Errorf("read a snapshot of the ledger: %w", err)
 	}
+	for name, c := range l.Collectors {
+		note(l.Blamed, name, len(c.Failed) > 0 || c.Unready > 0)
+	}
 	for id, known := range i.JobImages {
 		j := l.names.job(known.Spec, &known.course)
 		j.Collector = events.CollectorName(l.names.once(string(j.Collector)))
