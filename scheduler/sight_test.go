@@ -2,12 +2,15 @@ package scheduler
 
 import (
 	"fmt"
+	"iter"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/ledger"
+	"github.com/tachobench/tacho/rules/queue"
 )
 
 // decideAll decides on all lanes.
@@ -33,7 +36,17 @@ func (v *sight) differs(s *state, p Policy, now time.Time) string {
 		return fmt.Sprintf("at event %d it looks at the lanes %v of %v and decides\n%+v\non all it decides\n%+v", s.Seq, lanes, s.LaneOrder, facts(got), facts(want))
 	}
 	v.note(s, lanes, got)
+	if front, all := starts(s.startable("")), starts(slices.Values(s.inOrder(""))); !slices.Equal(front, all) {
+		return fmt.Sprintf("at event %d the front of the queue is\n%q\nand its order begins with\n%q", s.Seq, front, all)
+	}
 	return ""
+}
+
+func starts(places iter.Seq[queue.Place]) (out []string) {
+	for p := range places {
+		out = append(out, fmt.Sprint(p.ID, p.CountsAs, p.Reason))
+	}
+	return out
 }
 
 // After its first look a scheduler looks at the lanes that events touch, at those that stay open, and at all lanes when time has

@@ -247,7 +247,7 @@ func TestStepsWithDifferentSubjectsAreInFlightTogether(t *testing.T) {
 		if i%3 == 0 {
 			own = "shared"
 		}
-		all = append(all, shell.Step{Subjects: []events.Subject{own, "pair" + events.Subject(strconv.Itoa(i/2))}, Do: func(context.Context) (events.Seq, error) {
+		all = append(all, shell.Step{Subjects: []events.Subject{own, "pair" + events.Subject(strconv.Itoa(i/2)), own}, Do: func(context.Context) (events.Seq, error) {
 			mu.Lock()
 			order[own] = append(order[own], i)
 			running++

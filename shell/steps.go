@@ -47,7 +47,7 @@ func CarryOut(ctx context.Context, steps []Step, atOnce int, logger *slog.Logger
 		var before []chan struct{}
 		ended := make(chan struct{})
 		for _, subject := range step.Subjects {
-			if earlier := last[subject]; earlier != nil {
+			if earlier := last[subject]; earlier != nil && earlier != ended { // a step may name a subject twice
 				before = append(before, earlier)
 			}
 			last[subject] = ended

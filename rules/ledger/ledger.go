@@ -69,6 +69,8 @@ type Ledger struct {
 	children  map[ArtifactKey]map[events.RequestID]bool
 	// Ready are the pending requests that may start, by queue.
 	Ready map[events.QueueName]map[events.RequestID]bool `json:"-"`
+	// Front are those of them that may start, in their order; nil once the farm is shared.
+	Front *queue.Front `json:"-"`
 	// InProgress counts the requests in progress in each tier of each queue, Outside those before their start, VIPs
 	// those in progress of each account in the vip tier.
 	InProgress, Outside map[Stand]int              `json:"-"`
@@ -331,7 +333,7 @@ func New() *Ledger {
 	return &Ledger{
 		names: newNames(), Versions: map[events.Subject]events.Seq{}, Litter: map[events.Subject]Litter{}, Requests: map[events.RequestID]*request.Request{},
 		Pending: map[events.RequestID]*request.Request{}, Running: map[events.RequestID]bool{}, Due: map[events.RequestID]bool{}, Late: map[events.RequestID]bool{}, children: map[ArtifactKey]map[events.RequestID]bool{}, Waiting: map[events.RequestID]bool{}, ByTag: map[ArtifactKey]events.RequestID{},
-		Ready: map[events.QueueName]map[events.RequestID]bool{}, InProgress: map[Stand]int{}, Outside: map[Stand]int{}, VIPs: map[events.AccountName]int{},
+		Ready: map[events.QueueName]map[events.RequestID]bool{}, Front: queue.NewFront(), InProgress: map[Stand]int{}, Outside: map[Stand]int{}, VIPs: map[events.AccountName]int{},
 		Accounts: map[events.AccountName]events.AccountConfigured{}, Queues: map[events.QueueName]events.QueueConfigured{}, Tree: share.New(), Seats: Seats{In: map[events.QueueName]int{}, Of: map[events.AccountName]int{}},
 		Wishing: map[events.RequestID]bool{}, Chunks: map[events.JobID]*events.Chunk{}, Empty: map[events.JobID]bool{}, Withdrawn: map[events.RequestID]bool{}, Torn: map[events.RequestID]bool{}, Artifacts: map[ArtifactKey]Artifact{},
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},

@@ -139,6 +139,12 @@ func Restore(data []byte) (*Ledger, error) {
 		l.sort(r)
 		l.Tags.Enter(r.Artifact.Suite, r.Artifact.Tag, r.State)
 	}
+	if l.Shared {
+		l.Front = nil
+	}
+	for _, r := range l.Pending {
+		l.front(r, r)
+	}
 	for id := range l.Running {
 		l.noteDue(id)
 		l.noteLate(id)
