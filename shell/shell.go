@@ -52,6 +52,9 @@ type Config struct {
 	Tick   time.Duration
 	Clock  func() time.Time
 	Logger *slog.Logger
+	// InFlight is how many steps of a decider are carried out at once. 0 means 64: beside the appends of others, one after another
+	// would each wait behind all of these.
+	InFlight int
 	// Snapshots keeps copies of the ledger, so that the next start need not read the whole log; nil for none. The shell
 	// makes one at a stop and after each Every events; 0 means 100,000.
 	Snapshots eventlog.Snapshots
@@ -107,7 +110,7 @@ type answer struct {
 
 // New returns a shell without deciders and listeners.
 func New(c Config) *Shell {
-	c.Tick, c.Every = cmp.Or(c.Tick, time.Second), cmp.Or(c.Every, 100_000)
+	c.Tick, c.Every, c.InFlight = cmp.Or(c.Tick, time.Second), cmp.Or(c.Every, 100_000), cmp.Or(c.InFlight, 64)
 	return &Shell{Config: c, answers: make(chan answer), ledger: ledger.New(), moved: make(chan struct{})}
 }
 
@@ -262,7 +265,7 @@ func (s *Shell) loop(ctx context.Context, workers *errgroup.Group, batches <-cha
 				seat.busy = true
 				workers.Go(func() error {
 					select {
-					case s.answers <- answer{seat, CarryOut(ctx, steps, inFlight, s.Logger)}:
+					case s.answers <- answer{seat, CarryOut(ctx, steps, s.InFlight, s.Logger)}:
 					case <-ctx.Done():
 					}
 					return nil

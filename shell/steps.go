@@ -12,10 +12,6 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// inFlight bounds the steps of a decider that are carried out at once. Beside the appends of others, one after another would each
-// wait behind all of these.
-const inFlight = 64
-
 // Step is one thing to do. Steps with no subject in common are carried out at once, the others in order.
 type Step struct {
 	// What says in words what was decided.
