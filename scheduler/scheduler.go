@@ -100,8 +100,8 @@ func (s *Scheduler) Decide(l *ledger.Ledger, now time.Time) []shell.Step {
 
 // decisions returns what to do on the lanes that concern what happened since it was asked last.
 func (s *Scheduler) decisions(st *state, now time.Time) []decision {
-	if st.halved() {
-		return nil
+	if st.halved() { // nothing is decided on that but who is silent
+		return s.silent(st, st.LaneOrder, true)
 	}
 	lanes, all := s.sight.look(st.Ledger, now)
 	decided := decide(st, s.Policy, now, lanes)
@@ -145,7 +145,11 @@ func (s *Scheduler) step(l *ledger.Ledger, d decision, now time.Time) shell.Step
 	if d.facts = d.otherwise; len(d.facts) > 0 {
 		tries = append(tries, appends(l, now, d))
 	}
-	return shell.Step{What: d.what, Subjects: subjects(tries), Do: func(ctx context.Context) (events.Seq, error) {
+	var subjects []events.Subject
+	if d.lane != nil { // many lanes become free at once; the lives of requests go on in order
+		subjects = subjectsOf(tries)
+	}
+	return shell.Step{What: d.what, Subjects: subjects, Do: func(ctx context.Context) (events.Seq, error) {
 		if d.lane != nil {
 			if err := s.ensure(ctx, *d.lane); err != nil {
 				return 0, err
@@ -174,8 +178,8 @@ func (s *Scheduler) ensure(ctx context.Context, lane events.Lane) error {
 	return nil
 }
 
-// subjects returns what appends write to.
-func subjects(tries [][]eventlog.Append) (all []events.Subject) {
+// subjectsOf returns what appends write to.
+func subjectsOf(tries [][]eventlog.Append) (all []events.Subject) {
 	for _, batch := range tries {
 		for _, part := range batch {
 			all = append(all, part.Subject)

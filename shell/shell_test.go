@@ -232,6 +232,41 @@ func TestOneFailedStepDoesNotBlockTheOthers(t *testing.T) {
 	}
 }
 
+// A step without subjects is carried out alone: those before it have ended, and those behind it have not begun.
+func TestAStepWithoutSubjectsIsCarriedOutAlone(t *testing.T) {
+	var running, alone atomic.Int32
+	pairs := make([]sync.WaitGroup, 10)
+	for i := range pairs {
+		pairs[i].Add(2)
+	}
+	var all []shell.Step
+	for i := range 30 {
+		step := shell.Step{Do: func(context.Context) (events.Seq, error) {
+			if running.Add(1) == 1 {
+				alone.Add(1)
+			}
+			running.Add(-1)
+			return 0, nil
+		}}
+		if i%3 > 0 { // the two between are in flight together: each waits for the other
+			pair := &pairs[i/3]
+			step.Subjects = []events.Subject{"s" + events.Subject(strconv.Itoa(i))}
+			step.Do = func(context.Context) (events.Seq, error) {
+				running.Add(1)
+				defer running.Add(-1)
+				pair.Done()
+				pair.Wait()
+				return 0, nil
+			}
+		}
+		all = append(all, step)
+	}
+	shell.CarryOut(t.Context(), all, 8, slog.New(slog.DiscardHandler))
+	if alone.Load() != 10 {
+		t.Errorf("%d of 10 were alone", alone.Load())
+	}
+}
+
 // Steps with different subjects are in flight together, those of one subject follow one another in their order, and there are
 // never more at once than allowed.
 func TestStepsWithDifferentSubjectsAreInFlightTogether(t *testing.T) {

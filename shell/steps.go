@@ -12,11 +12,12 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// Step is one thing to do. Steps with no subject in common are carried out at once, the others in order.
+// Step is one thing to do.
 type Step struct {
 	// What says in words what was decided.
 	What string
-	// Subjects are those that it appends to.
+	// Subjects are those that it appends to, if it may be in flight together with other steps that say theirs: with those of the
+	// same subjects it is not. A step without waits for all before it, and those behind it wait for its end.
 	Subjects []events.Subject
 	// Do appends it and returns the last sequence of the append; 0 when there was nothing left to append. It is called in a
 	// goroutine of its own.
@@ -40,6 +41,11 @@ func CarryOut(ctx context.Context, steps []Step, atOnce int, logger *slog.Logger
 	running.SetLimit(atOnce)
 	last := map[events.Subject]chan struct{}{} // closed at the end of the last step on a subject
 	for _, step := range steps {
+		if len(step.Subjects) == 0 {
+			_ = running.Wait() // no step returns an error
+			all.carryOut(ctx, step)
+			continue
+		}
 		var before []chan struct{}
 		ended := make(chan struct{})
 		for _, subject := range step.Subjects {
@@ -57,7 +63,7 @@ func CarryOut(ctx context.Context, steps []Step, atOnce int, logger *slog.Logger
 			return nil
 		})
 	}
-	_ = running.Wait() // no step returns an error
+	_ = running.Wait()
 	return all.outcome
 }
 

@@ -1,7 +1,6 @@
 package watchdog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,11 +24,6 @@ func (d deed) what() string {
 	return "raise " + string(d.raise.Key)
 }
 
-// subjects returns what the deed appends to.
-func (d deed) subjects() []events.Subject {
-	return []events.Subject{events.AlertSubject(cmp.Or(d.clear, d.raise.Key))}
-}
-
 // deed is something to tell the log: an alert to raise, or one to clear for a reason.
 type deed struct {
 	raise  events.AlertRaised
@@ -47,7 +41,7 @@ func (w *Watchdog) Told(events.Fact) bool { return false }
 func (w *Watchdog) Decide(l *ledger.Ledger, now time.Time) []shell.Step {
 	var steps []shell.Step
 	for _, d := range w.decide(l, now) {
-		steps = append(steps, shell.Step{What: d.what(), Subjects: d.subjects(), Do: func(ctx context.Context) (events.Seq, error) {
+		steps = append(steps, shell.Step{What: d.what(), Do: func(ctx context.Context) (events.Seq, error) {
 			asked := w.Clock()
 			seq, err := w.carryOut(ctx, d)
 			w.mu.Lock()

@@ -353,7 +353,8 @@ func (l *Ledger) stop(id events.RequestID) {
 	if len(l.Unwanted(id)) > 0 {
 		l.Withdrawn[id] = true
 	}
-	for name, lane := range l.Lanes {
+	for _, name := range l.LaneOrder {
+		lane := l.Lanes[name]
 		for _, j := range lane.Work.Dispatched {
 			lane.Stopping = lane.Stopping || l.Astray(l.Jobs[j])
 		}

@@ -48,6 +48,7 @@ func (f *Front) Put(e Entry, t *Tags) {
 		w.key = newKey(0, &e, spot{turn: ready})
 	}
 	f.all[e.ID] = w
+	f.Parent(e.Suite, e.Parent, t) // it may be its own parent, and so have changed what that is for the others
 	if e.Parent != "" && w.key.turn != release {
 		w.next = f.below[w.parent]
 		if w.next != nil {
