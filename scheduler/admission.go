@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -85,7 +86,7 @@ func decideQueue(s *state, p Policy, name events.QueueName, now time.Time) (deci
 	}
 	var first *decision
 	jobs := map[events.JobID]bool{} // those that the starts so far make
-	for _, place := range s.startable(name) {
+	for place := range s.startable(name) {
 		r := s.Pending[place.ID]
 		if limit > 0 && s.InProgress[ledger.Stand{Queue: name, Tier: place.CountsAs.Tier()}] >= limit || !s.mayStart(r) ||
 			r.Troubles().Failures > 0 && now.Sub(r.Troubles().FailedAt).Abs() < p.ExpansionRetry {
@@ -139,8 +140,15 @@ func (d decision) eachJob(f func(events.JobID)) {
 
 // startable returns the places of a queue whose requests can start, in the order in which they should: by tier, then by
 // the account that has had least, then by the queue's own order.
-func (s *state) startable(name events.QueueName) []queue.Place {
-	var places []queue.Place
+func (s *state) startable(name events.QueueName) iter.Seq[queue.Place] {
+	if s.Front != nil && s.Front.Knows() {
+		return s.Front.Each
+	}
+	return slices.Values(s.inOrder(name))
+}
+
+// inOrder returns the same, from the order of all requests of the queue.
+func (s *state) inOrder(name events.QueueName) (places []queue.Place) {
 	if s.OrderOf(name) == events.OrderFIFO {
 		places = queue.Line(s.entries(name), s.Tags.Done)
 	} else {
@@ -166,12 +174,7 @@ func (s *state) startable(name events.QueueName) []queue.Place {
 // entries returns the requests of a queue that its order depends on.
 func (s *state) entries(name events.QueueName) []queue.Entry {
 	var entries []queue.Entry
-	add := func(r *request.Request) {
-		entries = append(entries, queue.Entry{
-			ID: r.ID, Kind: r.Kind, State: r.State, Suite: r.Artifact.Suite, Tag: r.Artifact.Tag, Parent: r.Parent,
-			PR: r.PR, CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, ReleasedOn: r.ReleasedOn, Priority: r.Priority,
-		})
-	}
+	add := func(r *request.Request) { entries = append(entries, ledger.EntryOf(r)) }
 	if s.OrderOf(name) == events.OrderFIFO {
 		for id := range s.Ready[name] {
 			add(s.Pending[id])

@@ -48,7 +48,7 @@ func (o *office) admit() (started []events.RequestID) {
 	parts := appends(o.state.Ledger, o.now, append([]decision{d}, d.beside...)...)
 	for i, part := range parts {
 		for k, e := range part.Events {
-			if again, more := decideAdmission(o.state, o.policy, o.now); o.state.Owed > 0 && more && len(decide(o.state, o.policy, o.now)) > 0 {
+			if again, more := decideAdmission(o.state, o.policy, o.now); o.state.Owed > 0 && more && len(decideAll(o.state, o.policy, o.now)) > 0 {
 				o.t.Fatalf("half a batch was decided on: %v", again.what)
 			}
 			o.fold(e.Fact)

@@ -24,7 +24,7 @@ func TestACollectorCannotSpendTheBudgetOfOtherLanes(t *testing.T) {
 	s.say(events.AttemptReleased{
 		Lane: shareLane, Place: 1, JobID: spec.ID, Collector: "a", Token: s.Seq, Attempt: 1, Transient: true, Since: "2020-01-01T00:00:00Z",
 	})
-	for _, d := range decide(s, Policy{MaxInProgress: 1}, noon) {
+	for _, d := range decideAll(s, Policy{MaxInProgress: 1}, noon) {
 		if f, ok := d.facts[0].(events.JobDispatched); ok && f.Job.ID == other.ID {
 			if since := job.Time(f.Since); since.Before(s.Newest) {
 				t.Errorf("job %s is dispatched with errors since %s; it is %s", f.Job.ID, since, s.Newest)

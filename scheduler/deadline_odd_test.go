@@ -18,7 +18,7 @@ func TestADeadlineWithoutARequest(t *testing.T) {
 	if overdue := f.state.Overdue(f.now.Add(time.Hour)); len(overdue) > 0 {
 		t.Errorf("%d graphs of no request are overdue", len(overdue))
 	}
-	if all := decide(f.state, f.policy, f.now); len(all) > 0 {
+	if all := decideAll(f.state, f.policy, f.now); len(all) > 0 {
 		t.Errorf("%s is decided", all[0].what)
 	}
 }
@@ -39,7 +39,7 @@ func TestDeadlinesAreOneDecisionOfARequest(t *testing.T) {
 		t.Fatalf("%d graphs are overdue", len(overdue))
 	}
 	taken := map[events.Subject]string{}
-	for _, d := range decide(f.state, f.policy, f.now) {
+	for _, d := range decideAll(f.state, f.policy, f.now) {
 		of := map[events.Subject]bool{}
 		for _, fact := range d.facts {
 			of[fact.Subject()] = true

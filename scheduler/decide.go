@@ -52,19 +52,25 @@ type decision struct {
 	turn bool
 }
 
-// decide returns what to do in state s at the given time. The same state gives the same decisions; what is recorded is
-// not decided again. Each decision has subjects of its own. Admissions would share one, so decide returns at most one
-// of them.
-func decide(s *state, p Policy, now time.Time) []decision {
-	if s.Owed > 0 || s.Binding > 0 {
+// decide returns what to do in state s at the given time, on the lanes that the scheduler looks at. The same state gives the same
+// decisions; what is recorded is not decided again. Each decision has subjects of its own. Admissions would share one, so decide
+// returns at most one of them.
+func decide(s *state, p Policy, now time.Time, lanes []events.Lane) []decision {
+	if s.halved() {
 		return nil
 	}
 	var out []decision
-	for _, ids := range []map[events.RequestID]bool{s.Due, s.Waiting} {
-		for id := range ids {
-			if d, ok := decideEnd(s, s.Pending[id], p, now); ok {
-				out = append(out, d)
-			}
+	end := func(id events.RequestID) {
+		if d, ok := decideEnd(s, s.Pending[id], p, now); ok {
+			out = append(out, d)
+		}
+	}
+	for id := range s.Due {
+		end(id)
+	}
+	if p.ArtifactDeadline > 0 {
+		for _, id := range s.WaitingSince(now.Add(-p.ArtifactDeadline)) {
+			end(id)
 		}
 	}
 	// Sort only the requests that end now.
@@ -77,7 +83,7 @@ func decide(s *state, p Policy, now time.Time) []decision {
 	out = append(out, decideReuse(s)...)
 	waits := match.Waits{Now: now, Affinity: p.AffinityWait, Room: p.RoomWait}
 	if s.Shared { // a crowd of requests that start must not delay a dispatch
-		out = append(out, decideLanes(s, waits)...)
+		out = append(out, decideLanes(s, waits, lanes)...)
 	}
 	if graphs := decideGraphs(s); len(graphs) > 0 {
 		out = append(out, graphs...)
@@ -97,10 +103,13 @@ func decide(s *state, p Policy, now time.Time) []decision {
 	}
 	out = append(out, decideEmpty(s, out)...)
 	if !s.Shared {
-		out = append(out, decideLanes(s, waits)...)
+		out = append(out, decideLanes(s, waits, lanes)...)
 	}
 	return out
 }
+
+// halved reports whether the ledger holds only a part of the newest append that must be known as a whole.
+func (s *state) halved() bool { return s.Owed > 0 || s.Binding > 0 }
 
 // allLate reports whether jobs of a request are in graphs whose deadline has passed.
 func (s *state) allLate(id events.RequestID, jobs []events.JobID) bool {
@@ -110,8 +119,8 @@ func (s *state) allLate(id events.RequestID, jobs []events.JobID) bool {
 	})
 }
 
-func decideLanes(s *state, w match.Waits) (out []decision) {
-	for _, l := range s.LaneOrder {
+func decideLanes(s *state, w match.Waits, lanes []events.Lane) (out []decision) {
+	for _, l := range lanes {
 		out = append(out, decideLane(s, l)...)
 	}
 	return append(out, decideMatched(s, w)...)
@@ -168,9 +177,7 @@ func progress(s *state, r *request.Request) (done request.Complete, ended bool) 
 	return done, ended
 }
 
-// decideLane keeps only one job ahead of the running one, so that a change of the order still has an effect; on a shared
-// farm none, so that a more urgent job waits for the running one alone. It also ends the jobs of cancelled requests that
-// are already on the lane.
+// decideLane gives a free lane its next job, and ends the jobs of cancelled requests that are already on the lane.
 func decideLane(s *state, l events.Lane) []decision {
 	lane := s.Lanes[l]
 	for _, place := range s.cancelled(lane) {
@@ -196,11 +203,7 @@ func decideLane(s *state, l events.Lane) []decision {
 	if d, ok := decideRelease(s, l); ok {
 		return []decision{d}
 	}
-	open := lane.Work.Ahead()
-	if s.Shared {
-		open = len(lane.Work.Dispatched)
-	}
-	if !s.takesJobs(lane) || open > 0 {
+	if len(lane.Queued) == 0 || !s.free(lane) {
 		return nil
 	}
 	if d, ok := decideDispatch(s, l, match.Waits{}); ok {

@@ -23,7 +23,7 @@ func TestARepairNeedsTheDefinitions(t *testing.T) {
 		t.Fatalf("the job is %s, and %d are in the memory", s.StateOf(spec.ID), len(s.Jobs))
 	}
 	s.say(events.GraphWanted{RequestID: "r1", Key: "k", Kind: events.GraphRepair})
-	for _, d := range decide(s, Policy{MaxInProgress: 1}, noon) {
+	for _, d := range decideAll(s, Policy{MaxInProgress: 1}, noon) {
 		if f, ok := d.facts[0].(events.GraphRefused); ok {
 			if !strings.Contains(f.Reason, "cannot read the definitions") {
 				t.Errorf("refused: %s", f.Reason)

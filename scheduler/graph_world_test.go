@@ -38,6 +38,7 @@ type graphFarm struct {
 	// rule is that of the graphs that are made; random gives each of them one.
 	rule events.OnFailure
 	// away are the collectors of the machine that are deactivated: the scheduler moves what they run. moved counts that.
+	sight sight
 	away  map[events.CollectorName]bool
 	moved int
 	// within is how long the graphs may take; 0 for no deadline. random gives some a deadline.
@@ -132,7 +133,10 @@ func (f *graphFarm) ask(tag, parent events.Tag, kind events.RequestKind) events.
 
 // decide carries out one decision, if there is any.
 func (f *graphFarm) decide() bool {
-	all := decide(f.state, f.policy, f.now)
+	if why := f.sight.differs(f.state, f.policy, f.now); why != "" {
+		f.t.Fatal(why)
+	}
+	all := decideAll(f.state, f.policy, f.now)
 	if len(all) == 0 {
 		return false
 	}
@@ -146,7 +150,7 @@ func (f *graphFarm) decide() bool {
 	}
 	for i, fact := range facts {
 		f.fold(f.ruled(fact))
-		if made, ok := fact.(events.JobsCreated); ok && i < len(facts)-1 && len(decide(f.state, f.policy, f.now)) > 0 {
+		if made, ok := fact.(events.JobsCreated); ok && i < len(facts)-1 && len(decideAll(f.state, f.policy, f.now)) > 0 {
 			f.t.Fatalf("%s: something is decided after %d of its %d facts, with %d jobs", d.what, i+1, len(facts), len(made.Jobs))
 		}
 	}

@@ -376,7 +376,7 @@ func TestRandomPoolsDecideAsTheirSnapshots(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, got := facts(decide(s, p.policy, p.now)), facts(decide(restored(t, data), p.policy, p.now))
+			want, got := facts(decideAll(s, p.policy, p.now)), facts(decideAll(restored(t, data), p.policy, p.now))
 			if diff := gocmp.Diff(want, got); diff != "" {
 				t.Fatalf("seed %d, step %d (-ledger +snapshot):\n%s", seed, step, diff)
 			}

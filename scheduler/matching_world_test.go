@@ -22,6 +22,7 @@ type pool struct {
 	last map[events.Subject]events.Seq
 	// schedulers are folds of the log up to some event each.
 	schedulers []*state
+	sights     map[*state]*sight
 	machines   []*host
 	requests   int
 	policy     Policy
@@ -66,7 +67,8 @@ type host struct {
 
 func newPool(seed uint64, schedulers int) *pool {
 	p := &pool{
-		r: rand.New(rand.NewPCG(seed, 7)), now: noon, policy: Policy{MaxInProgress: 1}, last: map[events.Subject]events.Seq{}, limits: map[events.AccountName]int{},
+		sights: map[*state]*sight{},
+		r:      rand.New(rand.NewPCG(seed, 7)), now: noon, policy: Policy{MaxInProgress: 1}, last: map[events.Subject]events.Seq{}, limits: map[events.AccountName]int{},
 		requires: map[events.JobID][]string{}, open: map[events.JobID]events.Lane{}, ended: map[events.JobID]bool{}, made: map[events.JobID]bool{},
 		running: map[events.AccountName]int{}, accounts: map[events.RequestID]events.AccountName{}, places: map[events.Lane]events.JobDispatched{},
 		cancelled: map[events.RequestID]bool{}, works: map[events.Lane]*job.Work{}, standing: map[events.CollectorName]job.Standing{},
@@ -298,8 +300,16 @@ func (p *pool) decide(s *state) (dispatched int) {
 	}
 	p.fresh = int(s.Seq) == len(p.log)
 	taken := false
+	if p.sights[s] == nil {
+		p.sights[s] = &sight{}
+	}
+	if len(p.machines) <= 10 { // it takes as long as the decisions
+		if why := p.sights[s].differs(s, p.policy, p.now); why != "" {
+			p.fail("%s", why)
+		}
+	}
 	l := limits{time.Minute, 2 * time.Minute}
-	all := append(decide(s, p.policy, p.now), decideTakeovers(s, l, silence)...)
+	all := append(decideAll(s, p.policy, p.now), decideTakeovers(s, l, silence, s.LaneOrder)...)
 	for _, d := range append(all, decideOffline(s, l, silence)...) {
 		if d.turn && taken {
 			continue

@@ -65,7 +65,9 @@ func TestRandomWorldsKeepTheRules(t *testing.T) {
 
 // world is one random run. It has no goroutines and only its own clock, so its seed repeats it.
 type world struct {
-	r *rand.Rand
+	// looks makes schedulers look at all lanes each time, as if much time had passed: they see at once who is silent.
+	looks bool
+	r     *rand.Rand
 	// real is set for the worlds that keep their events in the log in memory.
 	real   bool
 	log    *memory.Log
@@ -100,6 +102,7 @@ type planner struct {
 	busy  bool
 	// after is the sequence that it must have read to decide again.
 	after events.Seq
+	sees  sight
 	// before is how far it must have read before it may decide at all.
 	before events.Seq
 }
@@ -296,7 +299,14 @@ func (w *world) plan(p *planner) {
 		p.state.Fold(e)
 	}
 	w.listen(p)
+	if p.state.Seq%4 == 0 { // it takes as long as the decisions
+		why := p.sees.differs(p.state, p.Policy, w.now.Add(p.skew))
+		w.lawyer.never(why != "", "%s", why)
+	}
 	if p.state.Seq >= p.before && (w.calm || !w.odds(4)) {
+		if w.looks {
+			p.sight = sight{}
+		}
 		p.step(w.now.Add(p.skew))
 	}
 }
@@ -304,7 +314,7 @@ func (w *world) plan(p *planner) {
 // step decides and carries out, like the shell.
 func (p *planner) step(now time.Time) {
 	if p.state.Seq >= p.after {
-		o := shell.CarryOut(context.Background(), p.Decide(p.state.Ledger, now), p.Logger)
+		o := shell.CarryOut(context.Background(), p.Decide(p.state.Ledger, now), 1, p.Logger)
 		p.after = max(p.after, o.After)
 	}
 }

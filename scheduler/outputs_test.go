@@ -118,7 +118,7 @@ func TestAnOutputThatIsGoneIsMadeAgain(t *testing.T) {
 			f.work()
 			f.begin("b")
 			cause := lacks()
-			all := decide(f.state, f.policy, f.now)
+			all := decideAll(f.state, f.policy, f.now)
 			if len(all) == 0 || all[0].cause != cause || all[0].what != "make an output again" {
 				t.Fatalf("it decides %+v, want the build again because of event %d", all, cause)
 			}

@@ -10,7 +10,8 @@ import (
 // decideQuarantine quarantines collectors that failed too many jobs in a row, before they fail all jobs.
 func decideQuarantine(s *state, p Policy) []decision {
 	var failing []events.CollectorName
-	for name, c := range s.Collectors {
+	for name := range s.Blamed {
+		c := s.Collectors[name]
 		if p.QuarantineAfter > 0 && max(len(c.Failed), c.Unready) >= p.QuarantineAfter && !c.Quarantined && c.Active {
 			failing = append(failing, name)
 		}

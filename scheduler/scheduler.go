@@ -20,6 +20,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
@@ -50,10 +51,11 @@ type Config struct {
 // Scheduler is one scheduler: a shell.Decider.
 type Scheduler struct {
 	Config
-	// lanes are the lanes whose consumer exists. Only steps use it, and they run one at a time.
-	lanes map[events.Lane]bool
+	// lanes are the lanes whose consumer exists.
+	lanes sync.Map
 	// littered is how much litter was logged already.
 	littered int
+	sight    sight
 }
 
 // state is the ledger with the scheduler's own questions.
@@ -65,7 +67,7 @@ func New(c Config) *Scheduler {
 	if c.Hearing == nil {
 		c.Hearing = presence.Deaf{}
 	}
-	return &Scheduler{Config: c, lanes: map[events.Lane]bool{}}
+	return &Scheduler{Config: c}
 }
 
 // Told implements shell.Decider.
@@ -83,11 +85,10 @@ func (s *Scheduler) Told(f events.Fact) bool {
 
 // Decide implements shell.Decider.
 func (s *Scheduler) Decide(l *ledger.Ledger, now time.Time) []shell.Step {
-	st := &state{l}
 	s.tellLitter(l)
 	var steps []shell.Step
 	taken := false
-	for _, d := range append(decide(st, s.Policy, now), s.silent(st)...) {
+	for _, d := range s.decisions(&state{l}, now) {
 		step := s.step(l, d, now)
 		if d.turn {
 			step.Do = once(step.Do, &taken)
@@ -95,6 +96,18 @@ func (s *Scheduler) Decide(l *ledger.Ledger, now time.Time) []shell.Step {
 		steps = append(steps, step)
 	}
 	return steps
+}
+
+// decisions returns what to do on the lanes that concern what happened since it was asked last.
+func (s *Scheduler) decisions(st *state, now time.Time) []decision {
+	if st.halved() { // nothing is decided on that but who is silent
+		return s.silent(st, st.LaneOrder, true)
+	}
+	lanes, all := s.sight.look(st.Ledger, now)
+	decided := decide(st, s.Policy, now, lanes)
+	decided = append(decided, s.silent(st, lanes, all)...)
+	s.sight.note(st, lanes, decided)
+	return decided
 }
 
 // once carries out a step unless one before it was taken. A conflict also takes the turn: another scheduler was first.
@@ -132,12 +145,15 @@ func (s *Scheduler) step(l *ledger.Ledger, d decision, now time.Time) shell.Step
 	if d.facts = d.otherwise; len(d.facts) > 0 {
 		tries = append(tries, appends(l, now, d))
 	}
-	return shell.Step{What: d.what, Do: func(ctx context.Context) (events.Seq, error) {
-		if d.lane != nil && !s.lanes[*d.lane] {
-			if err := s.Dispatch.EnsureLane(ctx, *d.lane); err != nil {
-				return 0, fmt.Errorf("make the consumer of lane %s: %w", d.lane, err)
+	var subjects []events.Subject
+	if d.lane != nil { // many lanes become free at once; the lives of requests go on in order
+		subjects = subjectsOf(tries)
+	}
+	return shell.Step{What: d.what, Subjects: subjects, Do: func(ctx context.Context) (events.Seq, error) {
+		if d.lane != nil {
+			if err := s.ensure(ctx, *d.lane); err != nil {
+				return 0, err
 			}
-			s.lanes[*d.lane] = true
 		}
 		var seq events.Seq
 		err := eventlog.ErrBatchTooLarge
@@ -148,6 +164,28 @@ func (s *Scheduler) step(l *ledger.Ledger, d decision, now time.Time) shell.Step
 		}
 		return seq, err
 	}}
+}
+
+// ensure makes the consumer of a lane, once.
+func (s *Scheduler) ensure(ctx context.Context, lane events.Lane) error {
+	if _, there := s.lanes.Load(lane); there {
+		return nil
+	}
+	if err := s.Dispatch.EnsureLane(ctx, lane); err != nil {
+		return fmt.Errorf("make the consumer of lane %s: %w", lane, err)
+	}
+	s.lanes.Store(lane, true)
+	return nil
+}
+
+// subjectsOf returns what appends write to.
+func subjectsOf(tries [][]eventlog.Append) (all []events.Subject) {
+	for _, batch := range tries {
+		for _, part := range batch {
+			all = append(all, part.Subject)
+		}
+	}
+	return all
 }
 
 // sealed returns an append with its dispatches sealed. Only what is appended is sealed: a decision is taken again and again until it

@@ -73,7 +73,7 @@ func (f *sharedFarm) ask(lane int, jobs int, length time.Duration, r events.Requ
 // dispatch decides for each lane on which nothing is open, and lets it begin its next job.
 func (f *sharedFarm) dispatch() {
 	if f.all {
-		for _, d := range decide(f.state, Policy{MaxInProgress: 1, ArtifactDeadline: time.Hour}, f.now) {
+		for _, d := range decideAll(f.state, Policy{MaxInProgress: 1, ArtifactDeadline: time.Hour}, f.now) {
 			f.fold(d.facts...)
 		}
 	}

@@ -10,14 +10,18 @@ import (
 )
 
 // silent returns the decisions about silent collectors: they are offline, other collectors take over their lanes, and
-// their attempts are lost. While the listener does not hear, it decides nothing.
-func (s *Scheduler) silent(st *state) []decision {
+// their attempts are lost. While the listener does not hear, it decides nothing. Collectors are asked for when all lanes are.
+func (s *Scheduler) silent(st *state, lanes []events.Lane, all bool) []decision {
 	if s.Hearing.Hears() == 0 {
 		return nil
 	}
 	silence := func(name events.CollectorName) time.Duration { return s.Hearing.Of(name).Silence }
 	l := limits{takeover: s.TakeoverAfter, offline: s.OfflineAfter}
-	return append(decideOffline(st, l, silence), decideTakeovers(st, l, silence)...)
+	var out []decision
+	if all {
+		out = decideOffline(st, l, silence)
+	}
+	return append(out, decideTakeovers(st, l, silence, lanes)...)
 }
 
 // decideOffline records that collectors are silent that the log has as online. A collector of a machine counts as silent

@@ -19,16 +19,16 @@ type limits struct{ takeover, offline time.Duration }
 // that changed its machine for that would break its series of results twice.
 const updateTime = 10 * time.Minute
 
-// decideTakeovers decides for each lane whether another collector takes it over, and whether its current attempt is
+// decideTakeovers decides for each of the lanes whether another collector takes it over, and whether its current attempt is
 // lost.
 //
 // A lane gets another collector at once if a person or the farm took its collector out (deactivated, removed, drained
 // and gone, quarantined). If the collector is only silent, the lane changes only when there is work: results are
 // compared with those of the same machine, so a lane keeps its machine if possible. If the old collector is still
 // there, it finishes its job; only the attempt of a collector that is gone is lost.
-func decideTakeovers(s *state, l limits, silence func(events.CollectorName) time.Duration) []decision {
+func decideTakeovers(s *state, l limits, silence func(events.CollectorName) time.Duration, lanes []events.Lane) []decision {
 	var out []decision
-	for _, lane := range s.LaneOrder {
+	for _, lane := range lanes {
 		if s.Lanes[lane].Machine != "" {
 			out = append(out, decideLost(s, lane, l.takeover, silence)...)
 		} else if d, ok := decideTakeover(s, lane, l, silence); ok {

@@ -115,7 +115,7 @@ func TestWhoTakesALaneOverAndWhen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, d := range decideTakeovers(shared(tc.facts...), limits{takeover: 30 * time.Second, offline: time.Minute},
-				func(c events.CollectorName) time.Duration { return tc.silent[c] }) {
+				func(c events.CollectorName) time.Duration { return tc.silent[c] }, []events.Lane{shareLane}) {
 				for _, f := range d.facts {
 					//exhaustive:ignore
 					switch f := f.(type) {
@@ -168,7 +168,7 @@ func TestARemovedCollectorsJobSpendsNoAttempt(t *testing.T) {
 	running := events.JobDequeued{Lane: shareLane, Place: 1, Job: spec, Collector: "a", Instance: "a1", Attempt: 2, Lost: 1}
 	removed := []events.Fact{events.CollectorRemoved{Name: "a"}, events.LaneUnassigned{Lane: shareLane, Name: "a"}}
 	s := shared(append([]events.Fact{made, events.JobDispatched{Place: 1, Job: spec}, running}, removed...)...)
-	d := decide(s, Policy{MaxInProgress: 1}, noon)
+	d := decideAll(s, Policy{MaxInProgress: 1}, noon)
 	want := events.AttemptReleased{
 		Lane: shareLane, Place: 1, JobID: "j1", Collector: "a", Token: 9, Attempt: 2, Lost: 1, Reason: "the collector was removed",
 	}
@@ -176,7 +176,7 @@ func TestARemovedCollectorsJobSpendsNoAttempt(t *testing.T) {
 		t.Fatalf("decided %+v, want %+v", d, want)
 	}
 	s.say(want)
-	if again := decide(s, Policy{MaxInProgress: 1}, noon); len(again) > 0 || s.StateOf("j1") != events.JobQueued || s.Littered > 0 {
+	if again := decideAll(s, Policy{MaxInProgress: 1}, noon); len(again) > 0 || s.StateOf("j1") != events.JobQueued || s.Littered > 0 {
 		t.Errorf("then %+v, the job is %s", again, s.StateOf("j1"))
 	}
 	// The attempt is over for the collector, whatever it still sends.
@@ -283,11 +283,11 @@ func TestWhatCouldNotBeHeardIsNoSilence(t *testing.T) {
 	for silence, want := range map[time.Duration]int{29 * time.Second: 0, 30 * time.Second: 1} {
 		s := New(Config{Log: memory.New(memory.Config{}), Hearing: ears{"a": silence}, Logger: slog.New(slog.DiscardHandler)})
 		st := shared(events.JobDispatched{Place: 1, Job: spec})
-		if got := len(s.silent(st)); got != want {
+		if got := len(s.silent(st, st.LaneOrder, true)); got != want {
 			t.Errorf("%d decisions after %s, want %d", got, silence, want)
 		}
 		s.Hearing = presence.Deaf{}
-		if got := len(s.silent(st)); got != 0 {
+		if got := len(s.silent(st, st.LaneOrder, true)); got != 0 {
 			t.Errorf("%d decisions while nobody is heard", got)
 		}
 	}

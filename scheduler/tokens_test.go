@@ -107,7 +107,7 @@ func TestAJobOnItsOwnLaneGetsWhatItsHostHas(t *testing.T) {
 		}}})
 		s := p.schedulers[0]
 		p.read(s, len(p.log))
-		for _, f := range facts(decide(s, p.policy, p.now)) {
+		for _, f := range facts(decideAll(s, p.policy, p.now)) {
 			if d, is := f.(events.JobDispatched); !is || d.Job.Tokens.Got != want {
 				t.Errorf("with %d CPUs it got %+v, want %d", cpus, d.Job.Tokens, want)
 			}

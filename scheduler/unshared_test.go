@@ -28,6 +28,7 @@ func TestRandomUnsharedWorldsAreAsBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := newWorld(seed)
+		w.looks = true
 		if err := w.live(); err != nil || w.shared {
 			t.Fatalf("world %d: %v", seed, err)
 		}

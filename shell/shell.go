@@ -3,9 +3,9 @@
 //	log ──▶ one follower ──▶ ledger ──▶ Decide (pure) ──▶ steps ──▶ log
 //
 // One goroutine owns the ledger. It takes events and ticks, asks each decider in turn, and never waits for the network.
-// A separate goroutine carries out the steps of a decider; meanwhile the shell does not ask that decider. It asks again
-// once the ledger holds everything that the decider wrote, so nothing is decided twice. It asks no decider before the
-// ledger has caught up with the log.
+// Separate goroutines carry out the steps of a decider (steps.go); meanwhile the shell does not ask that decider. It asks
+// again once the ledger holds everything that the decider wrote, so nothing is decided twice. It asks no decider before
+// the ledger has caught up with the log.
 //
 // An event of a type that this program does not know ends nothing (newer.go): the ledger stays as it is before that event,
 // and no decider is asked, until the event is parked or a newer program runs.
@@ -45,14 +45,6 @@ type Decider interface {
 	Decide(l *ledger.Ledger, now time.Time) []Step
 }
 
-// Step is one thing to do. The steps of one decision are carried out in order.
-type Step struct {
-	// What says in words what was decided.
-	What string
-	// Do appends it and returns the last sequence of the append; 0 when there was nothing left to append.
-	Do func(ctx context.Context) (events.Seq, error)
-}
-
 // Config is what a Shell needs.
 type Config struct {
 	Log eventlog.Log
@@ -60,6 +52,9 @@ type Config struct {
 	Tick   time.Duration
 	Clock  func() time.Time
 	Logger *slog.Logger
+	// InFlight is how many steps of a decider are carried out at once. 0 means 64: beside the appends of others, one after another
+	// would each wait behind all of these.
+	InFlight int
 	// Snapshots keeps copies of the ledger, so that the next start need not read the whole log; nil for none. The shell
 	// makes one at a stop and after each Every events; 0 means 100,000.
 	Snapshots eventlog.Snapshots
@@ -107,15 +102,6 @@ type seat struct {
 	after events.Seq
 }
 
-// Outcome is the result of the steps of one decision.
-type Outcome struct {
-	// After is the last sequence that was written, or that another writer wrote first. Decide nothing before it is
-	// read.
-	After events.Seq
-	// First says that another writer was first at some step, Unknown that the log did not say at which sequence.
-	First, Unknown bool
-}
-
 // answer is the outcome of a decider's steps.
 type answer struct {
 	*seat
@@ -124,7 +110,7 @@ type answer struct {
 
 // New returns a shell without deciders and listeners.
 func New(c Config) *Shell {
-	c.Tick, c.Every = cmp.Or(c.Tick, time.Second), cmp.Or(c.Every, 100_000)
+	c.Tick, c.Every, c.InFlight = cmp.Or(c.Tick, time.Second), cmp.Or(c.Every, 100_000), cmp.Or(c.InFlight, 64)
 	return &Shell{Config: c, answers: make(chan answer), ledger: ledger.New(), moved: make(chan struct{})}
 }
 
@@ -279,7 +265,7 @@ func (s *Shell) loop(ctx context.Context, workers *errgroup.Group, batches <-cha
 				seat.busy = true
 				workers.Go(func() error {
 					select {
-					case s.answers <- answer{seat, CarryOut(ctx, steps, s.Logger)}:
+					case s.answers <- answer{seat, CarryOut(ctx, steps, s.InFlight, s.Logger)}:
 					case <-ctx.Done():
 					}
 					return nil
@@ -366,35 +352,6 @@ func (s *Shell) arrive() {
 		s.caughtUp()
 	}
 	s.current = true
-}
-
-// CarryOut carries out steps in order. One failed step does not block the others, unless the log is
-// unavailable or full.
-func CarryOut(ctx context.Context, steps []Step, logger *slog.Logger) (o Outcome) {
-	for _, step := range steps {
-		if ctx.Err() != nil {
-			return o
-		}
-		seq, err := step.Do(ctx)
-		o.After = max(o.After, seq)
-		var conflict *eventlog.ConflictError
-		switch {
-		case err == nil:
-			logger.DebugContext(ctx, "decided", "decision", step.What, "seq", seq)
-		case errors.As(err, &conflict):
-			logger.DebugContext(ctx, "another writer was first", "decision", step.What, "error", err)
-			o.After, o.First, o.Unknown = max(o.After, conflict.Actual), true, o.Unknown || conflict.Actual == 0
-		case errors.Is(err, eventlog.ErrFull):
-			// The alert says it. It is so for every decision, each second.
-			logger.DebugContext(ctx, "a decision waits for room in the log", "decision", step.What, "error", err)
-		case ctx.Err() == nil:
-			logger.WarnContext(ctx, "a decision could not be recorded, trying again", "decision", step.What, "error", err)
-		}
-		if errors.Is(err, eventlog.ErrUnavailable) || errors.Is(err, eventlog.ErrFull) {
-			return o
-		}
-	}
-	return o
 }
 
 // View calls look with the ledger. look must only read, and must not wait.

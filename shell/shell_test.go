@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -223,9 +225,176 @@ func TestOneFailedStepDoesNotBlockTheOthers(t *testing.T) {
 		got := shell.CarryOut(t.Context(), []shell.Step{
 			{Do: func(context.Context) (events.Seq, error) { done++; return 0, tc.err }},
 			{Do: func(context.Context) (events.Seq, error) { done++; return 7, nil }},
-		}, slog.New(slog.DiscardHandler))
+		}, 1, slog.New(slog.DiscardHandler))
 		if got != tc.want || done != tc.done {
 			t.Errorf("%s: %+v after %d steps, want %+v after %d", name, got, done, tc.want, tc.done)
 		}
 	}
+}
+
+// A step without subjects is carried out alone: those before it have ended, and those behind it have not begun.
+func TestAStepWithoutSubjectsIsCarriedOutAlone(t *testing.T) {
+	var running, alone atomic.Int32
+	pairs := make([]sync.WaitGroup, 10)
+	for i := range pairs {
+		pairs[i].Add(2)
+	}
+	var all []shell.Step
+	for i := range 30 {
+		step := shell.Step{Do: func(context.Context) (events.Seq, error) {
+			if running.Add(1) == 1 {
+				alone.Add(1)
+			}
+			running.Add(-1)
+			return 0, nil
+		}}
+		if i%3 > 0 { // the two between are in flight together: each waits for the other
+			pair := &pairs[i/3]
+			step.Subjects = []events.Subject{"s" + events.Subject(strconv.Itoa(i))}
+			step.Do = func(context.Context) (events.Seq, error) {
+				running.Add(1)
+				defer running.Add(-1)
+				pair.Done()
+				pair.Wait()
+				return 0, nil
+			}
+		}
+		all = append(all, step)
+	}
+	shell.CarryOut(t.Context(), all, 8, slog.New(slog.DiscardHandler))
+	if alone.Load() != 10 {
+		t.Errorf("%d of 10 were alone", alone.Load())
+	}
+}
+
+// Steps with different subjects are in flight together, those of one subject follow one another in their order, and there are
+// never more at once than allowed.
+func TestStepsWithDifferentSubjectsAreInFlightTogether(t *testing.T) {
+	const steps, atOnce = 24, 6
+	var mu sync.Mutex
+	var all []shell.Step
+	order := map[events.Subject][]int{}
+	running, most := 0, 0
+	full := make(chan struct{}) // closed when as many as allowed are in flight
+	for i := range steps {
+		// A third of the steps have a subject in common.
+		own := events.Subject("s" + strconv.Itoa(i))
+		if i%3 == 0 {
+			own = "shared"
+		}
+		all = append(all, shell.Step{Subjects: []events.Subject{own, "pair" + events.Subject(strconv.Itoa(i/2)), own}, Do: func(context.Context) (events.Seq, error) {
+			mu.Lock()
+			order[own] = append(order[own], i)
+			running++
+			if most = max(most, running); most == atOnce/2 && running == most {
+				select {
+				case <-full:
+				default:
+					close(full)
+				}
+			}
+			mu.Unlock()
+			<-full
+			mu.Lock()
+			defer mu.Unlock()
+			running--
+			return events.Seq(i), nil
+		}})
+	}
+	got := shell.CarryOut(t.Context(), all, atOnce, slog.New(slog.DiscardHandler))
+	if got != (shell.Outcome{After: steps - 1}) || most > atOnce || most < atOnce/2 {
+		t.Errorf("%+v with %d at once", got, most)
+	}
+	if shared := order["shared"]; len(shared) != steps/3 || !slices.IsSorted(shared) {
+		t.Errorf("those of one subject ran in the order %v", shared)
+	}
+}
+
+// dying is a log whose process dies while appends are in flight: some are stored, no answer comes back, and nothing more is
+// appended.
+type dying struct {
+	eventlog.Log
+	die  func()
+	all  int32
+	left atomic.Int32
+	// together is how many are in flight; with all of them it dies.
+	together atomic.Int32
+}
+
+func (d *dying) Append(ctx context.Context, parts ...eventlog.Append) (events.Seq, error) {
+	n := d.left.Add(-1)
+	if n < 0 {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	if n%2 == 0 { // it arrives
+		if _, err := d.Log.Append(ctx, parts...); err != nil {
+			return 0, err
+		}
+	}
+	if d.together.Add(1) == d.all {
+		d.die()
+	}
+	<-ctx.Done()
+	return 0, ctx.Err()
+}
+
+// assigner gives each of its lanes one collector. All of that is ready at once.
+type assigner struct {
+	log   eventlog.Log
+	lanes []events.Lane
+}
+
+func (a *assigner) Told(events.Fact) bool { return true }
+
+func (a *assigner) Decide(l *ledger.Ledger, now time.Time) (steps []shell.Step) {
+	for _, at := range a.lanes {
+		fact := events.LaneAssigned{Lane: at, Name: "c"}
+		if known, ok := l.Lanes[at]; ok && len(known.Assignment.Collectors) > 0 {
+			continue
+		}
+		version := l.Versions[fact.Subject()]
+		steps = append(steps, shell.Step{What: "assign", Subjects: []events.Subject{fact.Subject()}, Do: func(ctx context.Context) (events.Seq, error) {
+			e := eventlog.NewEvent(fact, eventlog.Meta{Source: "test", Actor: "test"}, now)
+			return a.log.Append(ctx, eventlog.Append{Subject: fact.Subject(), Expected: version, Events: []events.Event{e}})
+		}})
+	}
+	return steps
+}
+
+// A process dies with several appends in flight, of which some are stored. The next one decides the rest again, and nothing twice.
+func TestACrashWithStepsInFlightLosesAndRepeatsNothing(t *testing.T) {
+	log := memory.New(memory.Config{})
+	var lanes []events.Lane
+	for i := range 40 {
+		lanes = append(lanes, events.Lane{Target: "here", Set: events.Set(i)})
+	}
+	stored := events.Seq(0)
+	for killed := range 4 {
+		ctx, die := context.WithCancel(t.Context())
+		d := &dying{Log: log, die: die, all: 8}
+		d.left.Store(d.all)
+		s := shell.New(shell.Config{Log: d, Tick: 10 * time.Millisecond, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
+		s.Seat(&assigner{d, lanes})
+		if err := s.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		head, err := log.Head(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := d.together.Load(); n != 8 || head.Last != stored+4 {
+			t.Errorf("crash %d with %d in flight, and %d of them stored", killed, n, head.Last-stored)
+		}
+		stored = head.Last
+	}
+	s, _ := start(t, log, []shell.Decider{&assigner{log, lanes}})
+	if err := s.Wait(t.Context(), events.Seq(len(lanes))); err != nil {
+		t.Fatal(err)
+	}
+	s.View(func(l *ledger.Ledger) {
+		if l.Seq != events.Seq(len(lanes)) || len(l.Lanes) != len(lanes) || l.Littered > 0 {
+			t.Errorf("%d events for %d of %d lanes", l.Seq, len(l.Lanes), len(lanes))
+		}
+	})
 }

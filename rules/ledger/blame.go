@@ -37,6 +37,7 @@ func (l *Ledger) foldFault(j *Job, f events.JobFinished) {
 		return
 	}
 	l.collector(blamed).Failed, l.collector(blamed).Unready = nil, 0
+	delete(l.Blamed, blamed)
 	if f.Fault == "" {
 		l.artifact(j.of.artifact, func(a *Artifact) {
 			a.Since, a.Others = time.Time{}, a.Others || a.Good != "" && a.Good != blamed
@@ -48,6 +49,7 @@ func (l *Ledger) foldFault(j *Job, f events.JobFinished) {
 // blame counts a failed job against a collector, at most one per artifact.
 func (l *Ledger) blame(name events.CollectorName, j *Job, f events.JobFinished) {
 	c := l.collector(name)
+	l.Blamed[name] = true
 	of := KeyOf(j.of.artifact)
 	if !slices.ContainsFunc(c.Failed, func(known FailedJob) bool { return known.Artifact == of }) {
 		c.Failed, c.Failure = append(c.Failed, FailedJob{j.ID, of}), f.Reason
@@ -60,6 +62,7 @@ func (l *Ledger) blame(name events.CollectorName, j *Job, f events.JobFinished) 
 func (l *Ledger) foldReleased(j *Job, f events.AttemptReleased) {
 	if f.Unready {
 		c := l.collector(f.Collector)
+		l.Blamed[f.Collector] = true
 		c.Unready++
 		c.Failure = f.Reason
 	}

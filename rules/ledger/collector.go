@@ -26,6 +26,7 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 		c.Quarantine = f.Reason
 	case events.CollectorActivated:
 		c.Failed, c.Unready, c.Expected = nil, 0, l.stored
+		delete(l.Blamed, f.Name)
 	case events.CollectorOnline:
 		if c.Registered != nil && c.Registered.Machine != "" {
 			l.machine(c.Registered.Machine).Warm.Cool(f.Evicted)
@@ -49,6 +50,7 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 	if c.Takes() {
 		l.lane(c.Lane()).Takers++
 	}
+	l.touchAll() // those that it serves, stands by for or executes a job of
 	l.foldSlot(c, took)
 	if _, online := f.(events.CollectorOnline); online {
 		l.noteServer(c.Lane())
@@ -66,6 +68,7 @@ func (l *Ledger) foldAssignment(f events.AssignmentFact) {
 	if lane.Assignment.Serving != "" {
 		lane.Served = lane.Assignment.Serving
 	}
+	l.touchAll()
 	l.noteServer(f.Where())
 }
 

@@ -1,6 +1,10 @@
 package ledger
 
-import "github.com/tachobench/tacho/events"
+import (
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/queue"
+	"github.com/tachobench/tacho/rules/request"
+)
 
 // The scheduler asks after each event which requests need a decision. So the ledger keeps them apart: a farm with
 // thousands of requests in progress must not be slower for each.
@@ -35,7 +39,31 @@ func (l *Ledger) noteParent(key ArtifactKey) {
 	}
 }
 
-func note(set map[events.RequestID]bool, id events.RequestID, in bool) {
+// EntryOf returns what the order of a queue needs to know of a request.
+func EntryOf(r *request.Request) queue.Entry {
+	return queue.Entry{
+		ID: r.ID, Kind: r.Kind, State: r.State, Suite: r.Artifact.Suite, Tag: r.Artifact.Tag, Parent: r.Parent,
+		PR: r.PR, CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, ReleasedOn: r.ReleasedOn, Priority: r.Priority,
+	}
+}
+
+// front notes in the front what has become of a request, after Tags knows it.
+func (l *Ledger) front(before, after *request.Request) {
+	if l.Front == nil {
+		return
+	}
+	if after.State == events.StateArtifactsReady {
+		l.Front.Put(EntryOf(after), &l.Tags)
+	} else {
+		l.Front.Remove(after.ID)
+	}
+	l.Front.Parent(after.Artifact.Suite, after.Artifact.Tag, &l.Tags)
+	if before.Artifact != after.Artifact {
+		l.Front.Parent(before.Artifact.Suite, before.Artifact.Tag, &l.Tags)
+	}
+}
+
+func note[K comparable](set map[K]bool, id K, in bool) {
 	if in {
 		set[id] = true
 	} else {

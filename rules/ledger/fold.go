@@ -51,7 +51,9 @@ func (l *Ledger) foldOn(subject events.Subject, e events.Recorded, stored time.T
 		return
 	}
 	l.Versions[subject] = e.Seq
-	l.Shared = l.Shared || startsSharing(e.Fact)
+	if startsSharing(e.Fact) {
+		l.Shared, l.Front = true, nil
+	}
 	if !l.Able() {
 		defer func() { l.Idle = later(l.Idle, stored) }()
 	}
@@ -211,6 +213,7 @@ func (l *Ledger) evolve(id events.RequestID, f events.RequestFact, at time.Time)
 	l.noteOver(id)
 	l.Tags.Leave(before.Artifact.Suite, before.Artifact.Tag, before.State)
 	l.Tags.Enter(r.Artifact.Suite, r.Artifact.Tag, r.State)
+	l.front(&before, &r)
 	if r.Artifact.Tag == "" {
 		return
 	}
@@ -266,6 +269,7 @@ func (l *Ledger) sort(r *request.Request) {
 		l.Running[r.ID] = true
 	case events.StateWaitingForArtifacts:
 		l.Waiting[r.ID] = true
+		l.waits.add(due{r.CreatedAt, r.ID}, l.Waiting)
 	case events.StateArtifactsReady:
 		if l.Ready[r.Queue] == nil {
 			l.Ready[r.Queue] = map[events.RequestID]bool{}
@@ -349,9 +353,13 @@ func (l *Ledger) stop(id events.RequestID) {
 	if len(l.Unwanted(id)) > 0 {
 		l.Withdrawn[id] = true
 	}
-	for _, lane := range l.Lanes {
+	for _, name := range l.LaneOrder {
+		lane := l.Lanes[name]
 		for _, j := range lane.Work.Dispatched {
 			lane.Stopping = lane.Stopping || l.Astray(l.Jobs[j])
+		}
+		if lane.Stopping {
+			l.touch(name, lane)
 		}
 	}
 }
@@ -403,7 +411,11 @@ func (l *Ledger) withdraw(f events.Fact, jobs []events.JobID) {
 func (l *Ledger) unqueue(j *Job) {
 	line := l.lineOf(j)
 	waiting := line.Queued[j.of.request]
-	if i := slices.Index(waiting, j.ID); i >= 0 {
+	switch i := slices.Index(waiting, j.ID); {
+	case i == 0: // mostly, and then none of the others moves
+		waiting[0] = ""
+		waiting = waiting[1:]
+	case i > 0:
 		waiting = slices.Delete(waiting, i, i+1)
 	}
 	j.lined = false

@@ -53,6 +53,9 @@ func (l *Ledger) foldGraphCreated(f events.GraphCreated) {
 	})
 	l.Graphed[f.RequestID] = max(l.Graphed[f.RequestID], f.Graph+1)
 	l.noteTimed(f.RequestID)
+	if f.Deadline != "" {
+		l.deadlines.add(due{job.Time(f.Deadline), f.RequestID}, l.Timed)
+	}
 }
 
 // prioritise applies a fact to the priority of a graph of samples, if it is about one.
@@ -99,7 +102,7 @@ func (l *Ledger) noteTimed(id events.RequestID) {
 // Overdue returns the open graphs with jobs that have not ended by their deadline, in the order of their requests. A graph of
 // a request that was never made, which no program makes, is left out.
 func (l *Ledger) Overdue(now time.Time) (all []*Graph) {
-	for _, id := range slices.Sorted(maps.Keys(l.Timed)) {
+	for _, id := range l.deadlines.before(now) {
 		if l.Requests[id] == nil {
 			continue
 		}
@@ -485,5 +488,10 @@ func (l *Ledger) restoreGraphs() {
 		}
 		l.noteOver(id)
 		l.noteTimed(id)
+		for _, g := range l.Graphs[id] {
+			if !g.Deadline.IsZero() {
+				l.deadlines.add(due{g.Deadline, id}, l.Timed)
+			}
+		}
 	}
 }

@@ -60,14 +60,17 @@ type Ledger struct {
 	Requests map[events.RequestID]*request.Request
 	// Pending are the requests that have not ended.
 	Pending map[events.RequestID]*request.Request `json:"-"`
-	// Running are the pending requests in progress, Waiting those that wait for artifacts.
+	// Running are the pending requests in progress, Waiting those that wait for artifacts. waits are these by their age.
 	Running, Waiting map[events.RequestID]bool `json:"-"`
+	waits            dues
 	// Due are the requests in progress that wait for no required job. Late are those that have yet to ask for what
 	// their parent lacks, and whose parent is known; children are those whose parent is not, by parent.
 	Due, Late map[events.RequestID]bool `json:"-"`
 	children  map[ArtifactKey]map[events.RequestID]bool
 	// Ready are the pending requests that may start, by queue.
 	Ready map[events.QueueName]map[events.RequestID]bool `json:"-"`
+	// Front are those of them that may start, in their order; nil once the farm is shared.
+	Front *queue.Front `json:"-"`
 	// InProgress counts the requests in progress in each tier of each queue, Outside those before their start, VIPs
 	// those in progress of each account in the vip tier.
 	InProgress, Outside map[Stand]int              `json:"-"`
@@ -107,9 +110,10 @@ type Ledger struct {
 	Graphs  map[events.RequestID][]*Graph
 	Graphed map[events.RequestID]int
 	Over    map[events.RequestID]bool `json:"-"`
-	// Timed are the requests that have a graph with a deadline.
-	Timed map[events.RequestID]bool `json:"-"`
-	in    map[events.JobID][]place
+	// Timed are the requests that have a graph with a deadline. deadlines are these by their deadlines.
+	Timed     map[events.RequestID]bool `json:"-"`
+	deadlines dues
+	in        map[events.JobID][]place
 	// Amending are the requests with a graph in which an output was gone.
 	Amending map[events.RequestID]bool
 	// Blocked counts the blocked jobs of all graphs.
@@ -148,6 +152,7 @@ type Ledger struct {
 	Lanes map[events.Lane]*Lane `json:"-"`
 	// LaneOrder holds the lanes sorted by name: the order in which they are handled.
 	LaneOrder []events.Lane `json:"-"`
+	trail     trail
 
 	// Shared says that the farm is shared: an account, a queue or a priority was named. It stays so.
 	Shared bool
@@ -159,7 +164,9 @@ type Ledger struct {
 	// Seats counts the jobs that wait for dispatch.
 	Seats Seats `json:"-"`
 
+	// Blamed are the collectors that failed a job for reasons of their own since their last success.
 	Collectors map[events.CollectorName]*Collector
+	Blamed     map[events.CollectorName]bool `json:"-"`
 	// Keys are the keys that the door accepts now, with their collectors.
 	Keys map[string]events.CollectorName
 
@@ -227,6 +234,8 @@ type Lane struct {
 	UnservedBy events.Seq
 	// builds says that the collector that serves the lane can build; see noteServer.
 	builds bool
+	// touched is the last event that touched it (touch.go).
+	touched events.Seq
 }
 
 // Dispatch is one event that gave a job to a lane.
@@ -324,12 +333,12 @@ func New() *Ledger {
 	return &Ledger{
 		names: newNames(), Versions: map[events.Subject]events.Seq{}, Litter: map[events.Subject]Litter{}, Requests: map[events.RequestID]*request.Request{},
 		Pending: map[events.RequestID]*request.Request{}, Running: map[events.RequestID]bool{}, Due: map[events.RequestID]bool{}, Late: map[events.RequestID]bool{}, children: map[ArtifactKey]map[events.RequestID]bool{}, Waiting: map[events.RequestID]bool{}, ByTag: map[ArtifactKey]events.RequestID{},
-		Ready: map[events.QueueName]map[events.RequestID]bool{}, InProgress: map[Stand]int{}, Outside: map[Stand]int{}, VIPs: map[events.AccountName]int{},
+		Ready: map[events.QueueName]map[events.RequestID]bool{}, Front: queue.NewFront(), InProgress: map[Stand]int{}, Outside: map[Stand]int{}, VIPs: map[events.AccountName]int{},
 		Accounts: map[events.AccountName]events.AccountConfigured{}, Queues: map[events.QueueName]events.QueueConfigured{}, Tree: share.New(), Seats: Seats{In: map[events.QueueName]int{}, Of: map[events.AccountName]int{}},
 		Wishing: map[events.RequestID]bool{}, Chunks: map[events.JobID]*events.Chunk{}, Empty: map[events.JobID]bool{}, Withdrawn: map[events.RequestID]bool{}, Torn: map[events.RequestID]bool{}, Artifacts: map[ArtifactKey]Artifact{},
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},
 		Graphs: map[events.RequestID][]*Graph{}, Graphed: map[events.RequestID]int{}, Amending: map[events.RequestID]bool{}, Over: map[events.RequestID]bool{}, Timed: map[events.RequestID]bool{}, in: map[events.JobID][]place{},
-		Jobs: map[events.JobID]*Job{}, busy: map[events.RequestID]int{}, Outputs: map[events.JobID][]Yielded{}, yielders: map[stored][]events.JobID{}, Done: map[events.Digest]Run{}, Alike: map[events.RequestID]map[events.JobID]bool{}, keys: keyed{map[events.JobID]events.Digest{}, map[events.Digest]map[events.JobID]bool{}}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Keys: map[string]events.CollectorName{},
+		Jobs: map[events.JobID]*Job{}, busy: map[events.RequestID]int{}, Outputs: map[events.JobID][]Yielded{}, yielders: map[stored][]events.JobID{}, Done: map[events.Digest]Run{}, Alike: map[events.RequestID]map[events.JobID]bool{}, keys: keyed{map[events.JobID]events.Digest{}, map[events.Digest]map[events.JobID]bool{}}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Blamed: map[events.CollectorName]bool{}, Keys: map[string]events.CollectorName{},
 		Definitions: map[events.Digest]suite.Definitions{}, Lines: map[events.SuiteName]suite.Lines{}, Unusable: map[events.Digest]string{},
 		Machines: map[events.MachineName]*Machine{}, Classes: map[string]*Class{},
 		Alerts: map[events.AlertKey]Alert{}, Deliveries: newDeliveries(), Outbox: newOutbox(),
@@ -342,9 +351,10 @@ func (l *Ledger) lane(name events.Lane) *Lane {
 	if !ok {
 		lane = &Lane{Line: Line{map[events.RequestID][]events.JobID{}, share.Class(len(l.Lanes))}, Entered: map[events.RequestID]bool{}, Dispatches: map[uint64]Dispatch{}, Forged: map[events.Seq]bool{}}
 		l.Lanes[name] = lane
-		at, _ := slices.BinarySearchFunc(l.LaneOrder, name, func(a, b events.Lane) int { return strings.Compare(a.String(), b.String()) })
+		at, _ := slices.BinarySearchFunc(l.LaneOrder, name, compareLanes)
 		l.LaneOrder = slices.Insert(l.LaneOrder, at, name)
 	}
+	l.touch(name, lane)
 	return lane
 }
 

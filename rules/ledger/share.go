@@ -43,7 +43,7 @@ func (l *Ledger) foldShare(f events.ShareFact) {
 		}
 		var jobs []events.JobID
 		if l.OrderOf(f.Queue) != f.Order {
-			jobs = slices.Collect(maps.Keys(l.Jobs))
+			jobs = slices.Sorted(maps.Keys(l.Jobs)) // each touches its lane: the same log, the same order
 		}
 		l.reseat(jobs, func() { l.Queues[f.Queue] = f })
 		l.Tree.SetQueue(f.Queue, share.Queue{Parent: f.Parent, Weight: f.Weight, MaxRunning: f.MaxRunning, Paused: f.Paused})

@@ -119,6 +119,9 @@ func Restore(data []byte) (*Ledger, error) {
 	if l.Past, err = i.PastImage.restore(); err != nil {
 		return nil, fmt.Errorf("read a snapshot of the ledger: %w", err)
 	}
+	for name, c := range l.Collectors {
+		note(l.Blamed, name, len(c.Failed) > 0 || c.Unready > 0)
+	}
 	for id, known := range i.JobImages {
 		j := l.names.job(known.Spec, &known.course)
 		j.Collector = events.CollectorName(l.names.once(string(j.Collector)))
@@ -135,6 +138,12 @@ func Restore(data []byte) (*Ledger, error) {
 		}
 		l.sort(r)
 		l.Tags.Enter(r.Artifact.Suite, r.Artifact.Tag, r.State)
+	}
+	if l.Shared {
+		l.Front = nil
+	}
+	for _, r := range l.Pending {
+		l.front(r, r)
 	}
 	for id := range l.Running {
 		l.noteDue(id)

@@ -16,17 +16,34 @@ type artifactTag struct {
 
 type tagState struct {
 	measured, withdrawn bool
-	// pending counts the requests that have not ended.
-	pending int
+	// pending counts the requests that have not ended, running and ready those of them in these states.
+	pending, running, ready int32
 }
+
+func (s *tagState) count(state events.RequestState, n int32) {
+	if state == "" || state.Terminal() {
+		return
+	}
+	s.pending += n
+	// The others wait for artifacts.
+	//exhaustive:ignore
+	switch state {
+	case events.StateInProgress:
+		s.running += n
+	case events.StateArtifactsReady:
+		s.ready += n
+	}
+}
+
+func (s tagState) done() bool { return s.measured || s.withdrawn && s.pending == 0 }
 
 // Enter records that a request for an artifact is now in this state. An empty tag is ignored: the artifact is not known
 // yet, and no request waits for it.
 func (t *Tags) Enter(suite events.SuiteName, tag events.Tag, state events.RequestState) {
 	t.change(suite, tag, func(s *tagState) {
+		s.count(state, 1)
 		switch {
 		case !state.Terminal():
-			s.pending++
 		case state == events.StateCompleted || state == events.StateFailed:
 			s.measured = true
 		default:
@@ -37,11 +54,7 @@ func (t *Tags) Enter(suite events.SuiteName, tag events.Tag, state events.Reques
 
 // Leave records that a request is no longer in this state. Call it before the next Enter of the same request.
 func (t *Tags) Leave(suite events.SuiteName, tag events.Tag, state events.RequestState) {
-	t.change(suite, tag, func(s *tagState) {
-		if state != "" && !state.Terminal() {
-			s.pending--
-		}
-	})
+	t.change(suite, tag, func(s *tagState) { s.count(state, -1) })
 }
 
 func (t *Tags) change(suite events.SuiteName, tag events.Tag, change func(*tagState)) {
@@ -59,6 +72,22 @@ func (t *Tags) change(suite events.SuiteName, tag events.Tag, change func(*tagSt
 
 // Done reports whether children need not wait for the artifact.
 func (t *Tags) Done(suite events.SuiteName, tag events.Tag) bool {
-	s := t.tags[artifactTag{suite, tag}]
-	return s.measured || s.withdrawn && s.pending == 0
+	return t.tags[artifactTag{suite, tag}].done()
+}
+
+// parent returns what an artifact is for the requests that have it as parent.
+func (t *Tags) parent(of artifactTag) parentIs {
+	switch s := t.tags[of]; {
+	case of.tag == "":
+		return absent
+	case s.done():
+		return done
+	case s.pending == 0:
+		return unknown
+	case s.running > 0:
+		return inProgress
+	case s.ready > 0:
+		return pending
+	}
+	return unready
 }
