@@ -16,6 +16,8 @@ import (
 type JobFilter struct {
 	ID      events.JobID
 	Request events.RequestID
+	// requests selects the jobs of these requests; nil selects all.
+	requests []string
 	// State is one as people see it (see Job.Shown).
 	State events.JobState
 	// Base leaves out the jobs that measure samples.
@@ -24,8 +26,16 @@ type JobFilter struct {
 	Open bool
 	// Lane selects one lane; nil selects all.
 	Lane *events.Lane
+	// After selects the jobs behind a place in the list; the zero place selects all.
+	After JobPlace
 	// Limit bounds the list; 0 means 100.
 	Limit int
+}
+
+// JobPlace is the place of a job in lists of jobs: the event that created it, and its number among those of the event.
+type JobPlace struct {
+	Seq     events.Seq
+	Ordinal int
 }
 
 // everything is the limit for lists that must not be cut.
@@ -42,6 +52,7 @@ func jobs(ctx context.Context, q querier, f JobFilter) ([]Job, error) {
 func jobArgs(f JobFilter) pgx.NamedArgs {
 	args := pgx.NamedArgs{
 		"id": f.ID, "request": f.Request, "state": f.State, "open": f.Open, "base": f.Base, "target": "", "set": 0, "limit": limit(f.Limit),
+		"requests": f.requests, "after": f.After.Seq, "ordinal": f.After.Ordinal,
 	}
 	if f.Lane != nil {
 		args["target"], args["set"] = f.Lane.Target, f.Lane.Set

@@ -41,12 +41,6 @@ func limit(n int) int {
 	return n
 }
 
-// Queue returns the pending requests in the order in which they will be benchmarked. The estimates are from the
-// last event that changed them; see Seen.
-func (r *Reader) Queue(ctx context.Context) ([]QueueEntry, error) {
-	return all[QueueEntry](ctx, r.pool, "queue")
-}
-
 // Requests returns the requests that the filter selects, newest first.
 func (r *Reader) Requests(ctx context.Context, f RequestFilter) ([]Request, error) {
 	return requests(ctx, r.pool, f)
