@@ -133,9 +133,7 @@ func (r *Reader) Event(ctx context.Context, seq events.Seq) (Event, error) {
 
 // DefinitionFilter selects published definitions; a zero field selects all.
 type DefinitionFilter struct {
-	// Current selects the current ones of each suite.
-	Current bool
-	Suite   events.SuiteName
+	Suite events.SuiteName
 	// Before selects those that were published before the event of this sequence. Use it to page backwards.
 	Before events.Seq
 	// Limit bounds the list; 0 means that it is not bounded.
@@ -143,12 +141,17 @@ type DefinitionFilter struct {
 }
 
 func (f DefinitionFilter) args() pgx.NamedArgs {
-	return pgx.NamedArgs{"current": f.Current, "suite": f.Suite, "before": f.Before, "limit": cmp.Or(f.Limit, everything)}
+	return pgx.NamedArgs{"suite": f.Suite, "before": f.Before, "limit": cmp.Or(f.Limit, everything)}
 }
 
 // Definitions returns the published definitions that the filter selects, newest first, without their content.
 func (r *Reader) Definitions(ctx context.Context, f DefinitionFilter) ([]Definition, error) {
 	return all[Definition](ctx, r.pool, "definitions", f.args())
+}
+
+// CurrentDefinitions returns the current definitions of each suite, the newest first, without their content.
+func (r *Reader) CurrentDefinitions(ctx context.Context) ([]Definition, error) {
+	return all[Definition](ctx, r.pool, "definitions_current")
 }
 
 // CurrentDefinition returns the current definitions of a suite, or ErrNotFound.

@@ -16,8 +16,6 @@ import (
 type JobFilter struct {
 	ID      events.JobID
 	Request events.RequestID
-	// requests selects the jobs of these requests; nil selects all.
-	requests []string
 	// State is one as people see it (see Job.Shown).
 	State events.JobState
 	// Base leaves out the jobs that measure samples.
@@ -52,7 +50,7 @@ func jobs(ctx context.Context, q querier, f JobFilter) ([]Job, error) {
 func jobArgs(f JobFilter) pgx.NamedArgs {
 	args := pgx.NamedArgs{
 		"id": f.ID, "request": f.Request, "state": f.State, "open": f.Open, "base": f.Base, "target": "", "set": 0, "limit": limit(f.Limit),
-		"requests": f.requests, "after": f.After.Seq, "ordinal": f.After.Ordinal,
+		"after": f.After.Seq, "ordinal": f.After.Ordinal,
 	}
 	if f.Lane != nil {
 		args["target"], args["set"] = f.Lane.Target, f.Lane.Set

@@ -11,9 +11,7 @@ import (
 
 // RequestFilter selects requests; a zero field selects all.
 type RequestFilter struct {
-	ID events.RequestID
-	// ids selects the requests of these ids; nil selects all.
-	ids   []string
+	ID    events.RequestID
 	Suite events.SuiteName
 	Tag   events.Tag
 	State events.RequestState
@@ -53,7 +51,7 @@ func requests(ctx context.Context, q querier, f RequestFilter) ([]Request, error
 // args returns the arguments of the query for requests.
 func (f RequestFilter) args() pgx.NamedArgs {
 	return pgx.NamedArgs{
-		"id": f.ID, "ids": f.ids, "suite": f.Suite, "tag": f.Tag, "state": f.State, "kind": f.Kind, "pr": f.PR,
+		"id": f.ID, "suite": f.Suite, "tag": f.Tag, "state": f.State, "kind": f.Kind, "pr": f.PR,
 		"account": f.Account, "queue": f.Queue, "priority": f.Priority, "together": f.Together, "before": f.Before, "limit": limit(f.Limit),
 	}
 }

@@ -135,7 +135,7 @@ func requestsIn(ctx context.Context, tx pgx.Tx, ids []string) ([]Request, error)
 	if len(ids) == 0 {
 		return []Request{}, nil
 	}
-	list, err := requests(ctx, tx, RequestFilter{ids: ids, Limit: len(ids)})
+	list, err := all[Request](ctx, tx, "requests_of", pgx.NamedArgs{"ids": ids})
 	places := make(map[events.RequestID]int, len(ids))
 	for i, id := range ids {
 		places[events.RequestID(id)] = i

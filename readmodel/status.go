@@ -31,13 +31,15 @@ func (r *Reader) Status(ctx context.Context, now time.Time) (Status, error) {
 		var queue QueuePlaces
 		var ended, others []named
 		var b pgx.Batch
+		// Each of its queries has the same plan for all values, so Postgres keeps the plans: making them took longer than reading.
+		b.Queue("SET LOCAL plan_cache_mode = force_generic_plan")
 		also(&b, &cursors, "cursor")
 		also(&b, &front, "queue_front")
 		also(&b, &queue.List, "queue", queueArgs(0, "", QueueShown))
 		also(&b, &ended, "completed", completedShown)
 		also(&b, &others, "others", OthersShown)
 		farm.also(&b)
-		also(&b, &s.Definitions, "definitions", DefinitionFilter{Current: true}.args())
+		also(&b, &s.Definitions, "definitions_current")
 		also(&b, &s.Alerts, "alerts_standing")
 		also(&b, &s.PastAlerts, "alerts_cleared", pastAlertsShown)
 		if err := tx.SendBatch(ctx, &b).Close(); err != nil {
@@ -73,9 +75,9 @@ func (s *Status) shown(ctx context.Context, tx pgx.Tx, running, others, ended []
 	var list []Job
 	var errs []JobError
 	var b pgx.Batch
-	also(&b, &found, "requests", RequestFilter{ids: ids, Limit: len(ids)}.args())
+	also(&b, &found, "requests_of", pgx.NamedArgs{"ids": ids})
 	if len(running) > 0 {
-		also(&b, &list, "jobs", jobArgs(JobFilter{requests: running, Base: true, Limit: everything}))
+		also(&b, &list, "jobs_of_requests", running)
 	}
 	if len(ended) > 0 {
 		also(&b, &errs, "errors_of_requests", ended)

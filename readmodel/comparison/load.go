@@ -79,7 +79,7 @@ func (t Tables) Suites(ctx context.Context, named events.SuiteName) ([]events.Su
 	if named != "" {
 		return []events.SuiteName{named}, nil
 	}
-	definitions, err := t.Reader.Definitions(ctx, readmodel.DefinitionFilter{Current: true})
+	definitions, err := t.Reader.CurrentDefinitions(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 SELECT {definition but content}, NULL::text AS content
 FROM definition
-WHERE (current OR NOT @current::boolean)
-  AND (@suite = '' OR suite = @suite)
+WHERE (@suite = '' OR suite = @suite)
   AND (@before::bigint = 0 OR seq < @before)
 ORDER BY seq DESC
 LIMIT @limit

@@ -3,7 +3,6 @@ SELECT {job_queue j}
 FROM job_queue j
 WHERE (@id = '' OR j.job_id = @id)
   AND (@request = '' OR j.request_id = @request)
-  AND (@requests::text[] IS NULL OR j.request_id = ANY(@requests))
   AND CASE WHEN @state = '' THEN true
            WHEN @state IN ('success', 'failure', 'cancelled') THEN j.state = @state
            ELSE j.state IN ('queued', 'in_progress') AND CASE j.held WHEN '' THEN j.state ELSE j.held END = @state END
