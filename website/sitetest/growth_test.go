@@ -121,7 +121,7 @@ var listed = []string{
 	"/api/v1/requests?pr=99999", "/api/v1/requests?priority=high", "/api/v1/requests?queue=other", "/api/v1/requests?account=x", "/api/v1/requests?set=x",
 	"/api/v1/requests/old00000500", "/api/v1/jobs?limit=20", "/api/v1/jobs?request=old00000500", "/api/v1/jobs?state=in_progress", "/api/v1/jobs?state=queued",
 	"/api/v1/jobs?state=failure&limit=20", "/api/v1/jobs?state=cancelled", "/api/v1/jobs?open=1", "/api/v1/jobs/job00001000", "/api/v1/accounts",
-	"/api/v1/queues", "/api/v1/queues/main?limit=20", "/api/v1/queues/other", "/api/v1/shares", "/api/v1/machines", "/api/v1/usage?limit=10",
+	"/api/v1/queues", "/api/v1/queues/main?limit=20", "/api/v1/shares", "/api/v1/machines", "/api/v1/usage?limit=10",
 	"/api/v1/alerts?past=10", "/api/v1/collectors", "/api/v1/uses", "/api/v1/durations?target=linux-amd64", "/api/v1/durations?target=nowhere",
 	"/api/v1/events?limit=20", "/api/v1/events?after=1500&limit=20", "/api/v1/events?subject=request.old00000100", "/api/v1/events?root=root77",
 	"/api/v1/deliveries?limit=20", "/api/v1/deliveries?outcome=malformed", "/api/v1/deliveries?waiting=1", "/api/v1/deliveries?pr=77",
