@@ -334,7 +334,7 @@ func BenchmarkStatus(b *testing.B) {
 	}
 	defer r.Close()
 	for b.Loop() {
-		if _, err := r.Status(b.Context()); err != nil {
+		if _, err := r.Status(b.Context(), time.Now()); err != nil {
 			b.Fatal(err)
 		}
 	}

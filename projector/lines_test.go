@@ -73,7 +73,7 @@ func TestTheTablesKnowTheBranches(t *testing.T) {
 			}, got); diff != "" {
 				t.Errorf("branches (-want +got):\n%s", diff)
 			}
-			published, err := r.Definitions(t.Context())
+			published, err := r.Definitions(t.Context(), readmodel.DefinitionFilter{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -39,7 +39,7 @@ func TestTheTablesKnowWhatRequestsName(t *testing.T) {
 			url := project(t, s.stored, size)
 			r := open(t, url)
 			marks := map[events.Digest]string{}
-			published, err := r.Definitions(t.Context())
+			published, err := r.Definitions(t.Context(), readmodel.DefinitionFilter{})
 			if err != nil {
 				t.Fatal(err)
 			}

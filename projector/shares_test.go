@@ -445,7 +445,7 @@ func TestQueueLeavesOutOtherQueues(t *testing.T) {
 		}
 		return all
 	}
-	status, err := r.Status(ctx)
+	status, err := r.Status(ctx, time.Now())
 	if diff := cmp.Diff([]events.Tag{"sha3", "sha2", "sha4"}, tags(status.OtherQueues)); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}

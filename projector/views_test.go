@@ -101,7 +101,7 @@ func TestQueueAsJSON(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	r, _ := read(t, newFarm(t))
-	s, err := r.Status(t.Context())
+	s, err := r.Status(t.Context(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

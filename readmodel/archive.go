@@ -1,12 +1,12 @@
 package readmodel
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -132,9 +132,27 @@ func (r *Reader) Event(ctx context.Context, seq events.Seq) (Event, error) {
 	return row.event()
 }
 
-// Definitions returns all published definitions of all suites, newest first, without their content.
-func (r *Reader) Definitions(ctx context.Context) ([]Definition, error) {
-	return definitions(ctx, r.pool, false)
+// DefinitionFilter selects published definitions; a zero field selects all.
+type DefinitionFilter struct {
+	Suite events.SuiteName
+	// Before selects those that were published before the event of this sequence. Use it to page backwards.
+	Before events.Seq
+	// Limit bounds the list; 0 means that it is not bounded.
+	Limit int
+}
+
+func (f DefinitionFilter) args() pgx.NamedArgs {
+	return pgx.NamedArgs{"suite": f.Suite, "before": f.Before, "limit": cmp.Or(f.Limit, everything)}
+}
+
+// Definitions returns the published definitions that the filter selects, newest first, without their content.
+func (r *Reader) Definitions(ctx context.Context, f DefinitionFilter) ([]Definition, error) {
+	return all[Definition](ctx, r.pool, "definitions", f.args())
+}
+
+// CurrentDefinitions returns the current definitions of each suite, the newest first, without their content.
+func (r *Reader) CurrentDefinitions(ctx context.Context) ([]Definition, error) {
+	return all[Definition](ctx, r.pool, "definitions_current")
 }
 
 // CurrentDefinition returns the current definitions of a suite, or ErrNotFound.
@@ -161,8 +179,8 @@ func (r *Reader) Branches(ctx context.Context, suite events.SuiteName) ([]Defini
 	lines, err := all[DefinitionLine](ctx, r.pool, "branches", suite)
 	if err == nil && len(lines) == 0 {
 		var published []Definition
-		published, err = r.Definitions(ctx)
-		if err == nil && !slices.ContainsFunc(published, func(d Definition) bool { return d.Suite == suite }) {
+		published, err = r.Definitions(ctx, DefinitionFilter{Suite: suite, Limit: 1})
+		if err == nil && len(published) == 0 {
 			err = ErrNotFound
 		}
 	}
@@ -170,8 +188,4 @@ func (r *Reader) Branches(ctx context.Context, suite events.SuiteName) ([]Defini
 		return nil, fmt.Errorf("suite %s: %w", suite, err)
 	}
 	return lines, nil
-}
-
-func definitions(ctx context.Context, q querier, currentOnly bool) ([]Definition, error) {
-	return all[Definition](ctx, q, "definitions", currentOnly)
 }

@@ -51,7 +51,7 @@ type farm struct {
 func (f *farm) also(b *pgx.Batch) {
 	also(b, &f.rows, "collectors")
 	also(b, &f.attempts, "last_attempts")
-	also(b, &f.open, "jobs", jobArgs(JobFilter{State: events.JobInProgress, Limit: everything}))
+	also(b, &f.open, "jobs_running")
 }
 
 // collectors joins what was read.

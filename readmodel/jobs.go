@@ -24,8 +24,16 @@ type JobFilter struct {
 	Open bool
 	// Lane selects one lane; nil selects all.
 	Lane *events.Lane
+	// After selects the jobs behind a place in the list; the zero place selects all.
+	After JobPlace
 	// Limit bounds the list; 0 means 100.
 	Limit int
+}
+
+// JobPlace is the place of a job in lists of jobs: the event that created it, and its number among those of the event.
+type JobPlace struct {
+	Seq     events.Seq
+	Ordinal int
 }
 
 // everything is the limit for lists that must not be cut.
@@ -42,6 +50,7 @@ func jobs(ctx context.Context, q querier, f JobFilter) ([]Job, error) {
 func jobArgs(f JobFilter) pgx.NamedArgs {
 	args := pgx.NamedArgs{
 		"id": f.ID, "request": f.Request, "state": f.State, "open": f.Open, "base": f.Base, "target": "", "set": 0, "limit": limit(f.Limit),
+		"after": f.After.Seq, "ordinal": f.After.Ordinal,
 	}
 	if f.Lane != nil {
 		args["target"], args["set"] = f.Lane.Target, f.Lane.Set

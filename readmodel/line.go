@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,6 +30,8 @@ func (e *AwayError) Error() string {
 // Line closes all its connections, so that everybody who waits gets an error, and refuses to make new ones, so that the next
 // ones get it at once. It makes connections again with the next sign, half a second after the server is back.
 //
+// While nobody has asked anything for a while, nobody waits for an answer: then it asks less often.
+//
 // A server that refuses connections, or ends them, needs none of that: its clients notice by themselves.
 type Line struct {
 	config   *pgx.ConnConfig
@@ -36,6 +39,8 @@ type Line struct {
 	patience int
 	stop     context.CancelFunc
 	pulse    sync.WaitGroup
+	// asked is set when somebody asks something.
+	asked atomic.Bool
 
 	// mu guards the rest.
 	mu    sync.Mutex
@@ -50,6 +55,10 @@ const (
 	// pulseEvery is the pause between two signs of life, and the unit in which patience is counted. A process that stood still
 	// loses one unit at most: the answer may have come meanwhile.
 	pulseEvery = 500 * time.Millisecond
+	// busyPulses is for how many pulses a question may last: every pulse is a question for a sign of life until then. No read
+	// takes longer (longTimeout). Afterwards each idlePulses-th pulse is one.
+	busyPulses = int(longTimeout / pulseEvery)
+	idlePulses = 10
 	// quickPatience is how many units pages wait for a sign. With the pause before they wait at most 2.5 s.
 	quickPatience = 4
 	// connectWithin bounds one try to connect, unless the URL says less.
@@ -100,6 +109,11 @@ type lineConn struct {
 	line *Line
 }
 
+func (c *lineConn) Write(b []byte) (int, error) {
+	c.line.asked.Store(true)
+	return c.Conn.Write(b)
+}
+
 func (c *lineConn) Close() error {
 	c.line.mu.Lock()
 	delete(c.line.open, c)
@@ -134,7 +148,16 @@ func (l *Line) dial(ctx context.Context, network, address string) (net.Conn, err
 // run asks for signs of life until ctx ends.
 func (l *Line) run(ctx context.Context) {
 	var conn *pgx.Conn
-	for {
+	for idle := 0; ; idle++ {
+		if l.asked.Swap(false) || l.Away() != nil {
+			idle = 0
+		}
+		if idle > busyPulses && idle%idlePulses != 0 {
+			if !retry.Together(ctx, pulseEvery) {
+				break
+			}
+			continue
+		}
 		asked := time.Now()
 		answered := l.patiently(ctx, func(ctx context.Context) (err error) {
 			if conn == nil || conn.IsClosed() {
@@ -147,7 +170,7 @@ func (l *Line) run(ctx context.Context) {
 		if ctx.Err() == nil {
 			l.note(asked, answered)
 		}
-		if !retry.Sleep(ctx, pulseEvery) {
+		if !retry.Together(ctx, pulseEvery) {
 			break
 		}
 	}

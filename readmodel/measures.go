@@ -42,10 +42,10 @@ type Series struct {
 // CaseDuration is how long a test case takes.
 type CaseDuration struct {
 	events.TestCase
-	// Seconds is the wall time of all its iterations, as the median over the last artifacts; nil if none was
-	// recorded. It does not include what a job does around the iterations.
+	// Seconds is the wall time of all its iterations, as the median over the last ten artifacts that have results on its
+	// target; nil if none was recorded. It does not include what a job does around the iterations.
 	Seconds *float64 `db:"seconds" json:"seconds"`
-	// Artifacts counts the artifacts for which the machine that measured its benchmark last has a result.
+	// Artifacts counts those of them for which the machine that measured its benchmark last has a result.
 	Artifacts int `db:"artifacts" json:"artifacts"`
 }
 
@@ -109,8 +109,10 @@ type Cursor struct {
 
 // Status is everything that a status page shows, read in one snapshot.
 type Status struct {
-	Cursor Cursor       `json:"cursor"`
-	Queue  []QueueEntry `json:"queue"`
+	Cursor Cursor `json:"cursor"`
+	// Queue are the first places of the queue, at most 200. QueueTotal is how many there are.
+	Queue      []QueueEntry `json:"queue"`
+	QueueTotal int          `json:"queue_total"`
 	// InProgress are the requests in progress with their jobs, in queue order.
 	InProgress []RequestJobs `json:"in_progress"`
 	// OtherQueues are the requests of other queues than the main one that have not ended, by queue, at most 200.

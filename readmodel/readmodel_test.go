@@ -188,7 +188,7 @@ func TestLongReadsHaveConnectionsOfTheirOwn(t *testing.T) {
 		}
 	}
 	for range 20 {
-		if _, err := r.Status(t.Context()); err != nil {
+		if _, err := r.Status(t.Context(), time.Now()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -255,8 +255,8 @@ func TestEveryQueryOnEmptyTables(t *testing.T) {
 		"lines in force": func() (int, error) { l, err := r.LinesInForce(ctx, "go", "main", 3); return len(l), err },
 		"digests":        func() (int, error) { l, err := r.DigestsInForce(ctx); return len(l), err },
 		"added jobs":     func() (int, error) { l, err := r.AddedJobs(ctx, "r"); return len(l), err },
-		"definitions":    func() (int, error) { l, err := r.Definitions(ctx); return len(l), err },
-		"status":         func() (int, error) { s, err := r.Status(ctx); return len(s.Queue), err },
+		"definitions":    func() (int, error) { l, err := r.Definitions(ctx, readmodel.DefinitionFilter{}); return len(l), err },
+		"status":         func() (int, error) { s, err := r.Status(ctx, time.Now()); return len(s.Queue), err },
 	} {
 		if n, err := run(); n != 0 || err != nil {
 			t.Errorf("%s: %d rows, %v", name, n, err)

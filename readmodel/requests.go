@@ -11,9 +11,7 @@ import (
 
 // RequestFilter selects requests; a zero field selects all.
 type RequestFilter struct {
-	ID events.RequestID
-	// ids selects the requests of these ids; nil selects all.
-	ids   []string
+	ID    events.RequestID
 	Suite events.SuiteName
 	Tag   events.Tag
 	State events.RequestState
@@ -41,12 +39,6 @@ func limit(n int) int {
 	return n
 }
 
-// Queue returns the pending requests in the order in which they will be benchmarked. The estimates are from the
-// last event that changed them; see Seen.
-func (r *Reader) Queue(ctx context.Context) ([]QueueEntry, error) {
-	return all[QueueEntry](ctx, r.pool, "queue")
-}
-
 // Requests returns the requests that the filter selects, newest first.
 func (r *Reader) Requests(ctx context.Context, f RequestFilter) ([]Request, error) {
 	return requests(ctx, r.pool, f)
@@ -59,7 +51,7 @@ func requests(ctx context.Context, q querier, f RequestFilter) ([]Request, error
 // args returns the arguments of the query for requests.
 func (f RequestFilter) args() pgx.NamedArgs {
 	return pgx.NamedArgs{
-		"id": f.ID, "ids": f.ids, "suite": f.Suite, "tag": f.Tag, "state": f.State, "kind": f.Kind, "pr": f.PR,
+		"id": f.ID, "suite": f.Suite, "tag": f.Tag, "state": f.State, "kind": f.Kind, "pr": f.PR,
 		"account": f.Account, "queue": f.Queue, "priority": f.Priority, "together": f.Together, "before": f.Before, "limit": limit(f.Limit),
 	}
 }

@@ -15,9 +15,6 @@ import (
 // HistoryDepth is how many ancestors a comparison looks at.
 const HistoryDepth = 30
 
-// durationDepth is over how many artifacts the median duration of a test case is taken.
-const durationDepth = 10
-
 // ResultRow is one row of table result. It has values by metric instead of by iteration.
 type ResultRow struct {
 	Suite     events.SuiteName `db:"suite"`
@@ -104,7 +101,7 @@ func (r *Reader) Results(ctx context.Context, suite events.SuiteName, tag events
 
 // Measured returns the newest artifacts of a suite that have results, newest first.
 func (r *Reader) Measured(ctx context.Context, suite events.SuiteName, n int) ([]events.Tag, error) {
-	return values[events.Tag](ctx, r.pool, "measured", suite, limit(n))
+	return values[events.Tag](ctx, r.pool, "measured", pgx.NamedArgs{"suite": suite, "n": limit(n)})
 }
 
 // History returns, for each metric of each test case on each machine, the minima of the last n master
@@ -118,10 +115,4 @@ func (r *Reader) History(ctx context.Context, suite events.SuiteName, before eve
 		return nil, fmt.Errorf("history of %s before %s: %w", suite, before, err)
 	}
 	return list, nil
-}
-
-// Durations returns how long each test case of a suite takes on a target: the wall time of all its iterations, as the
-// median over the last artifacts.
-func (r *Reader) Durations(ctx context.Context, suite events.SuiteName, target events.Target) ([]CaseDuration, error) {
-	return all[CaseDuration](ctx, r.pool, "durations", pgx.NamedArgs{"suite": suite, "target": target, "n": durationDepth})
 }

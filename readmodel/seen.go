@@ -11,16 +11,22 @@ import (
 // ends now at the earliest. One that should have started by now moves back, with all requests behind it.
 // What is late by an hour may take another hour: queue.Estimate has the same rule.
 func Seen(queue []QueueEntry, now time.Time) []QueueEntry {
+	for _, e := range queue {
+		if e.State != events.StateInProgress && e.EstimatedStart != nil {
+			return seen(queue, now, max(now.Sub(*e.EstimatedStart), 0))
+		}
+	}
+	return seen(queue, now, 0)
+}
+
+// seen is Seen for a part of the queue whose first request that waits is so late.
+func seen(queue []QueueEntry, now time.Time, delay time.Duration) []QueueEntry {
 	list := make([]QueueEntry, len(queue))
-	delay := time.Duration(0)
 	for i, e := range queue {
 		if e.State == events.StateInProgress {
 			e.runs(now)
 			list[i] = e
 			continue
-		}
-		if delay == 0 && e.EstimatedStart != nil {
-			delay = max(now.Sub(*e.EstimatedStart), 0)
 		}
 		for _, at := range []**time.Time{&e.EstimatedStart, &e.StartEarliest, &e.EstimatedEnd, &e.EndEarliest} {
 			*at = moved(*at, delay)

@@ -28,6 +28,9 @@ func (r *Reader) PendingOf(ctx context.Context, name events.AccountName) (int, e
 
 // PendingIn counts the requests in a queue that have not ended.
 func (r *Reader) PendingIn(ctx context.Context, name events.QueueName) (int, error) {
+	if name == "" { // its requests have places, which count them
+		return r.pending(ctx, "pending_main_count")
+	}
 	return r.pending(ctx, "pending_in", name)
 }
 
@@ -111,7 +114,13 @@ func (r *Reader) Usage(ctx context.Context, f UsageFilter) ([]Usage, error) {
 func (r *Reader) PendingRequests(ctx context.Context, name events.QueueName, most int) ([]Request, error) {
 	var list []Request
 	err := r.snapshot(ctx, func(tx pgx.Tx) error {
-		ids, err := values[string](ctx, tx, "pending_ids", name, limit(most))
+		var ids []string
+		var err error
+		if name == "" {
+			ids, err = values[string](ctx, tx, "pending_main", limit(most))
+		} else {
+			ids, err = values[string](ctx, tx, "pending_ids", name, limit(most))
+		}
 		if err != nil {
 			return err
 		}
@@ -126,7 +135,7 @@ func requestsIn(ctx context.Context, tx pgx.Tx, ids []string) ([]Request, error)
 	if len(ids) == 0 {
 		return []Request{}, nil
 	}
-	list, err := requests(ctx, tx, RequestFilter{ids: ids, Limit: len(ids)})
+	list, err := all[Request](ctx, tx, "requests_of", pgx.NamedArgs{"ids": ids})
 	places := make(map[events.RequestID]int, len(ids))
 	for i, id := range ids {
 		places[events.RequestID(id)] = i

@@ -3,6 +3,8 @@ package readmodel
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -18,21 +20,26 @@ const (
 )
 
 // Status returns everything that a status page shows, read in one snapshot. It does not have what heartbeats tell: the
-// website asks for that itself.
-func (r *Reader) Status(ctx context.Context) (Status, error) {
+// website asks for that itself. The queue is as it looks at a time (see Seen).
+func (r *Reader) Status(ctx context.Context, now time.Time) (Status, error) {
 	var s Status
 	err := r.snapshot(ctx, func(tx pgx.Tx) (err error) {
 		// Queries that do not depend on each other are sent together: a busy Postgres makes each round trip slow.
 		var cursors []Cursor
 		var farm farm
+		var front []queueFront
+		var queue QueuePlaces
 		var ended, others []named
 		var b pgx.Batch
+		// Each of its queries has the same plan for all values, so Postgres keeps the plans: making them took longer than reading.
+		b.Queue("SET LOCAL plan_cache_mode = force_generic_plan")
 		also(&b, &cursors, "cursor")
-		also(&b, &s.Queue, "queue")
+		also(&b, &front, "queue_front")
+		also(&b, &queue.List, "queue", queueArgs(0, "", QueueShown))
 		also(&b, &ended, "completed", completedShown)
 		also(&b, &others, "others", OthersShown)
 		farm.also(&b)
-		also(&b, &s.Definitions, "definitions", true)
+		also(&b, &s.Definitions, "definitions_current")
 		also(&b, &s.Alerts, "alerts_standing")
 		also(&b, &s.PastAlerts, "alerts_cleared", pastAlertsShown)
 		if err := tx.SendBatch(ctx, &b).Close(); err != nil {
@@ -41,15 +48,9 @@ func (r *Reader) Status(ctx context.Context) (Status, error) {
 		if len(cursors) == 0 {
 			return ErrNotFound
 		}
-		s.Cursor, s.Collectors = cursors[0], farm.collectors()
-		if s.InProgress, err = inProgress(ctx, tx, s.Queue); err != nil {
-			return err
-		}
-		if s.OtherQueues, err = requestsIn(ctx, tx, idsOf(others)); err != nil {
-			return err
-		}
-		s.Completed, err = completed(ctx, tx, idsOf(ended))
-		return err
+		queue.starts = front[0].Starts
+		s.Cursor, s.Collectors, s.Queue, s.QueueTotal = cursors[0], farm.collectors(), queue.Seen(now), front[0].Total
+		return s.shown(ctx, tx, inProgress(s.Queue), idsOf(others), idsOf(ended))
 	})
 	return s, err
 }
@@ -62,26 +63,64 @@ func also[T any](b *pgx.Batch, list *[]T, name string, args ...any) {
 	})
 }
 
+// shown reads the requests that a status shows: those in progress with their jobs, those of other queues, and those that ended
+// with their errors.
+func (s *Status) shown(ctx context.Context, tx pgx.Tx, running, others, ended []string) error {
+	s.InProgress, s.OtherQueues, s.Completed = []RequestJobs{}, []Request{}, []EndedRequest{}
+	ids := slices.Concat(running, others, ended)
+	if len(ids) == 0 {
+		return nil
+	}
+	var found []Request
+	var list []Job
+	var errs []JobError
+	var b pgx.Batch
+	also(&b, &found, "requests_of", pgx.NamedArgs{"ids": ids})
+	if len(running) > 0 {
+		also(&b, &list, "jobs_of_requests", running)
+	}
+	if len(ended) > 0 {
+		also(&b, &errs, "errors_of_requests", ended)
+	}
+	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
+		return fmt.Errorf("query the requests of the status: %w", err)
+	}
+	requests := make(map[string]Request, len(found))
+	for _, r := range found {
+		requests[string(r.ID)] = r
+	}
+	jobs := map[events.RequestID][]Job{}
+	for _, j := range list {
+		jobs[j.RequestID] = append(jobs[j.RequestID], j)
+	}
+	said := map[events.RequestID][]JobError{}
+	for _, e := range errs {
+		said[e.RequestID] = append(said[e.RequestID], e)
+	}
+	for _, id := range running {
+		r := requests[id]
+		s.InProgress = append(s.InProgress, RequestJobs{Request: r, JobList: slices.Concat([]Job{}, jobs[r.ID])})
+	}
+	for _, id := range others {
+		s.OtherQueues = append(s.OtherQueues, requests[id])
+	}
+	for _, id := range ended {
+		r := requests[id]
+		s.Completed = append(s.Completed, EndedRequest{Request: r, ErrorList: slices.Concat([]JobError{}, said[r.ID])})
+	}
+	return nil
+}
+
 // inProgress returns the requests in progress, which are at the head of the queue.
-func inProgress(ctx context.Context, tx pgx.Tx, queue []QueueEntry) ([]RequestJobs, error) {
-	list := []RequestJobs{}
+func inProgress(queue []QueueEntry) []string {
+	var ids []string
 	for _, e := range queue {
 		if e.State != events.StateInProgress {
 			break
 		}
-		found, err := requests(ctx, tx, RequestFilter{ID: e.RequestID})
-		if err != nil {
-			return nil, err
-		}
-		jobs, err := jobs(ctx, tx, JobFilter{Request: e.RequestID, Base: true, Limit: everything})
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range found {
-			list = append(list, RequestJobs{Request: r, JobList: jobs})
-		}
+		ids = append(ids, string(e.RequestID))
 	}
-	return list, nil
+	return ids
 }
 
 // named is the id of a request.
@@ -95,29 +134,4 @@ func idsOf(list []named) []string {
 		ids[i] = n.ID
 	}
 	return ids
-}
-
-// completed returns the requests of these ids with their errors, in the order of the ids.
-func completed(ctx context.Context, tx pgx.Tx, ids []string) ([]EndedRequest, error) {
-	if len(ids) == 0 {
-		return []EndedRequest{}, nil
-	}
-	found, err := requestsIn(ctx, tx, ids)
-	if err != nil {
-		return nil, err
-	}
-	errs, err := all[JobError](ctx, tx, "errors_of_requests", ids)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]EndedRequest, len(found))
-	for i, r := range found {
-		list[i] = EndedRequest{Request: r, ErrorList: []JobError{}}
-		for _, e := range errs {
-			if e.RequestID == r.ID {
-				list[i].ErrorList = append(list[i].ErrorList, e)
-			}
-		}
-	}
-	return list, nil
 }

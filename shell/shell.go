@@ -226,7 +226,7 @@ func (s *Shell) readFrom(ctx context.Context, at events.Seq, give func(read) err
 
 // loop owns the ledger.
 func (s *Shell) loop(ctx context.Context, workers *errgroup.Group, batches <-chan read) error {
-	tick := time.NewTicker(s.Tick)
+	tick := time.NewTimer(retry.Next(s.Tick))
 	defer tick.Stop()
 	parked, asking := make(chan bool), false
 	for {
@@ -249,6 +249,7 @@ func (s *Shell) loop(ctx context.Context, workers *errgroup.Group, batches <-cha
 			a.busy, a.after, a.news, a.blind = false, max(a.after, a.After), a.news || a.First && !a.Unknown, a.Unknown
 		case <-tick.C:
 			ticked = true
+			tick.Reset(retry.Next(s.Tick))
 			if s.stuck && !asking {
 				asking = true
 				obeyed := s.folded().Parks

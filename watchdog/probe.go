@@ -32,7 +32,7 @@ func (w *Watchdog) probeLog(ctx context.Context) error {
 		w.noteLog(&w.view.log.silent, asked, err)
 		w.speak(w.Clock())
 		w.mu.Unlock()
-		if !retry.Sleep(ctx, w.Tick) {
+		if !retry.Together(ctx, w.Tick) {
 			return nil
 		}
 	}
@@ -54,7 +54,7 @@ func (w *Watchdog) probeTables(ctx context.Context) error {
 		if known {
 			w.askTables(ctx, head)
 		}
-		if !retry.Sleep(ctx, w.Tick) {
+		if !retry.Together(ctx, w.Tick) {
 			return nil
 		}
 	}

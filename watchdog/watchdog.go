@@ -195,7 +195,7 @@ func row(a ledger.Alert) readmodel.Alert {
 
 // tick looks again and again whether the log is away or full, and says so in memory and to the webhook.
 func (w *Watchdog) tick(ctx context.Context) error {
-	for retry.Sleep(ctx, w.Tick/2) {
+	for retry.Together(ctx, w.Tick/2) {
 		now := w.Clock()
 		w.mu.Lock()
 		if w.Room != nil {

@@ -27,7 +27,8 @@ func (s *Server) deliveries(_ http.ResponseWriter, r *http.Request, p *params) (
 	if p.err != nil {
 		return nil, p.err
 	}
-	return s.Reader.Deliveries(r.Context(), f)
+	list, err := s.Reader.Deliveries(r.Context(), f)
+	return paged(list, f.Limit, "before", func(d readmodel.Delivery) string { return sequence(d.ReceivedSeq) }), err
 }
 
 func (s *Server) delivery(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
@@ -65,7 +66,8 @@ func (s *Server) outbox(_ http.ResponseWriter, r *http.Request, p *params) (any,
 	if p.err != nil {
 		return nil, p.err
 	}
-	return s.Reader.Comments(r.Context(), f)
+	list, err := s.Reader.Comments(r.Context(), f)
+	return paged(list, f.Limit, "before", func(c readmodel.Comment) string { return sequence(c.WantedSeq) }), err
 }
 
 func (s *Server) comment(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {

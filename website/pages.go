@@ -54,7 +54,7 @@ func newPages(clock func() time.Time) *pages {
 	}
 	layout := template.New("").Funcs(words(clock, p.address))
 	template.Must(layout.ParseFS(templateFiles, "templates/layout.html"))
-	for _, name := range []string{"status", "requests", "request", "job", "collectors", "machines", "shares", "waits", "timings", "templates", "template", "compare", "github", "comment", "delivery", "login", "error"} {
+	for _, name := range []string{"status", "queue", "requests", "request", "job", "collectors", "machines", "shares", "waits", "timings", "templates", "template", "compare", "github", "comment", "delivery", "login", "error"} {
 		page := template.Must(layout.Clone())
 		p.byName[name] = template.Must(page.ParseFS(templateFiles, "templates/"+name+".html"))
 	}

@@ -99,18 +99,14 @@ func newMachines(machines []client.Collector) []machineView {
 	return list
 }
 
-// queueShown is how many places of the queue a page shows; the API has all.
-const queueShown = 200
-
 // statusView is the status as its page shows it.
 type statusView struct {
 	client.Status
 	Running []runningView
 	// Lately are the alerts that were cleared in the last day.
 	Lately []readmodel.Alert
-	// Places are the first places of the queue; Further is how many follow.
-	Places   []readmodel.QueueEntry
-	Further  int
+	// Places are the first places of the queue.
+	Places   queueTable
 	Machines []machineView
 }
 
@@ -143,8 +139,7 @@ type laneView struct {
 func (l laneView) Left() int { return l.Total - l.Done }
 
 func newStatusView(s client.Status) statusView {
-	v := statusView{Status: s, Lately: lately(s.PastAlerts, s.Now), Machines: newMachines(s.Collectors), Places: s.Queue[:min(len(s.Queue), queueShown)]}
-	v.Further = len(s.Queue) - len(v.Places)
+	v := statusView{Status: s, Lately: lately(s.PastAlerts, s.Now), Machines: newMachines(s.Collectors), Places: newQueueTable(s.Queue, s.QueueTotal)}
 	for _, r := range s.InProgress {
 		running := runningView{Request: r.Request, Link: newLink(r.ID, r.Tag, r.Key), Progress: progressOf(r.Request)}
 		for _, q := range s.Queue {

@@ -1,6 +1,7 @@
 package website
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ func (s *Server) statusText(r *http.Request) (json.RawMessage, error) {
 
 // seen returns the status with the heartbeats of this moment.
 func (s *Server) seen(r *http.Request) (client.Status, error) {
-	rows, err := s.Reader.Status(r.Context())
+	rows, err := s.Reader.Status(r.Context(), s.Clock())
 	if errors.Is(err, readmodel.ErrNotFound) {
 		return client.Status{}, wrong(http.StatusServiceUnavailable, "wait a moment, and see /readyz if it lasts", "the projector has not begun to fill the tables")
 	}
@@ -38,7 +39,6 @@ func (s *Server) seen(r *http.Request) (client.Status, error) {
 		return client.Status{}, err
 	}
 	rows.Alerts = s.joined(rows.Alerts)
-	rows.Queue = readmodel.Seen(rows.Queue, s.Clock())
 	there, removed := present(rows.Collectors)
 	return client.Status{
 		Version: s.Version, Now: s.Clock().UTC(), Status: rows, Collectors: s.beats.join(there), RemovedCollectors: removed, Outputs: s.stored(), Room: s.places(), Scrub: s.scrubbed(),
@@ -73,22 +73,22 @@ func (s *Server) stored() *client.Outputs {
 	return &client.Outputs{Outputs: u.Outputs, Bytes: u.Bytes, NeededBytes: u.Needed, LimitBytes: u.Limit, UploadBytes: u.Uploads}
 }
 
-func (s *Server) queue(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
-	rows, err := s.Reader.Queue(r.Context())
+// queue answers without parameters with as many places as a page may have: a program that knows no pages gets all of a
+// usual queue.
+func (s *Server) queue(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
+	after, most := p.small("after"), cmp.Or(p.limit(), readmodel.QueuePage)
+	if p.err != nil {
+		return nil, p.err
+	}
+	found, err := s.Reader.QueueAfter(r.Context(), after, most)
 	if err != nil {
 		return nil, err
 	}
-	places := make([]client.QueuePlace, len(rows))
-	for i, q := range readmodel.Seen(rows, s.Clock()) {
-		places[i] = client.QueuePlace{
-			Position: q.Position, RequestID: q.RequestID, Kind: q.Kind, Tag: q.Tag, Key: q.Key, ParentTag: q.ParentTag,
-			PR: q.PR, State: q.State, Account: q.Account, Priority: q.Priority,
-			Reason: q.Reason, CreatedAt: q.CreatedAt, EstimatedStart: q.EstimatedStart, EstimatedEnd: q.EstimatedEnd,
-			StartEarliest: q.StartEarliest, StartLatest: q.StartLatest, EndEarliest: q.EndEarliest, EndLatest: q.EndLatest,
-			Overrun: q.Overrun, Guessed: q.Guessed, NoEnd: q.NoEnd,
-		}
+	places := make([]client.QueuePlace, len(found.List))
+	for i, q := range found.Seen(s.Clock()) {
+		places[i] = client.PlaceOf(q)
 	}
-	return places, nil
+	return paged(places, most, "after", func(q client.QueuePlace) string { return strconv.Itoa(q.Position) }), nil
 }
 
 func requestStates() []events.RequestState {
@@ -121,7 +121,8 @@ func (s *Server) requests(_ http.ResponseWriter, r *http.Request, p *params) (an
 	if err != nil {
 		return nil, err
 	}
-	return s.Reader.Requests(r.Context(), f)
+	list, err := s.Reader.Requests(r.Context(), f)
+	return paged(list, f.Limit, "before", func(q readmodel.Request) string { return sequence(q.CreatedSeq) }), err
 }
 
 func (s *Server) request(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
@@ -148,7 +149,7 @@ func (s *Server) jobs(_ http.ResponseWriter, r *http.Request, p *params) (any, e
 		return nil, err
 	}
 	f := readmodel.JobFilter{
-		Request: named, Open: p.flag("open"), Lane: p.lane("lane"), Limit: p.limit(),
+		Request: named, Open: p.flag("open"), Lane: p.lane("lane"), Limit: p.limit(), After: p.jobPlace("after"),
 		State: choice(p, "state", []events.JobState{
 			events.JobQueued, events.JobInProgress, events.JobSuccess, events.JobFailure, events.JobCancelled,
 			events.JobState(graph.Blocked), events.JobState(graph.Skipped),
@@ -157,7 +158,8 @@ func (s *Server) jobs(_ http.ResponseWriter, r *http.Request, p *params) (any, e
 	if p.err != nil {
 		return nil, p.err
 	}
-	return s.Reader.Jobs(r.Context(), f)
+	list, err := s.Reader.Jobs(r.Context(), f)
+	return paged(list, f.Limit, "after", jobPlace), err
 }
 
 func (s *Server) job(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
@@ -266,11 +268,17 @@ func (s *Server) events(_ http.ResponseWriter, r *http.Request, p *params) (any,
 	if err != nil {
 		return nil, err
 	}
-	if p.text("after") != "" && f.After == 0 {
-		list, _, err := s.long.Page(r.Context(), f, readmodel.Extent{}) // Events would take 0 for "the newest first"
-		return list, err
+	var list []readmodel.Event
+	direction := "before"
+	if p.text("after") != "" {
+		direction = "after"
 	}
-	return s.long.Events(r.Context(), f)
+	if direction == "after" && f.After == 0 {
+		list, _, err = s.long.Page(r.Context(), f, readmodel.Extent{}) // Events would take 0 for "the newest first"
+	} else {
+		list, err = s.long.Events(r.Context(), f)
+	}
+	return paged(list, f.Limit, direction, func(e readmodel.Event) string { return sequence(e.Seq) }), err
 }
 
 func (s *Server) event(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
@@ -282,8 +290,14 @@ func (s *Server) event(_ http.ResponseWriter, r *http.Request, _ *params) (any, 
 	return s.long.Event(r.Context(), events.Seq(seq))
 }
 
-func (s *Server) definitions(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
-	return s.Reader.Definitions(r.Context())
+// definitions answers without parameters with as many as a page may have, as queue does.
+func (s *Server) definitions(_ http.ResponseWriter, r *http.Request, p *params) (any, error) {
+	f := readmodel.DefinitionFilter{Suite: events.SuiteName(p.text("suite")), Before: p.seq("before"), Limit: cmp.Or(p.limit(), maxLimit)}
+	if p.err != nil {
+		return nil, p.err
+	}
+	list, err := s.Reader.Definitions(r.Context(), f)
+	return paged(list, f.Limit, "before", func(d readmodel.Definition) string { return sequence(d.Seq) }), err
 }
 
 func (s *Server) definition(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {

@@ -224,12 +224,12 @@ func (s *Server) about(r *http.Request, v *requestView) (err error) {
 	if v.Comments, err = s.Reader.Comments(r.Context(), readmodel.CommentFilter{Request: v.ID}); err != nil {
 		return err
 	}
-	queue, err := s.Reader.Queue(r.Context())
-	if err != nil {
-		return err
+	if v.State.Terminal() {
+		return nil
 	}
-	if i := slices.IndexFunc(queue, func(q readmodel.QueueEntry) bool { return q.RequestID == v.ID }); i >= 0 {
-		v.Place = &readmodel.Seen(queue, s.Clock())[i]
+	found, err := s.Reader.PlaceOf(r.Context(), v.ID)
+	if err == nil && len(found.List) > 0 {
+		v.Place = &found.Seen(s.Clock())[0]
 	}
-	return nil
+	return err
 }

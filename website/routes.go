@@ -62,7 +62,8 @@ func number(name, about string) parameter { return parameter{name: name, about: 
 
 // api is the table of routes of the API, in the order of the documentation.
 func (s *Server) api() []route {
-	limit := number("limit", "how many at most; 100 by default, no more than 1000")
+	limit := number("limit", "how many at most; 100 by default, no more than 1000. The header Link names the next page (rel=next)")
+	many := number("limit", "how many at most; 1000 by default, and no more. The header Link names the next page (rel=next)")
 	kind := text("kind", "the kind of the request: master, try or release; master by default")
 	option := parameter{name: optionPrefix + "NAME", prefix: optionPrefix, about: "the value of the option NAME of the suite"}
 	eventFilter := []parameter{
@@ -77,7 +78,9 @@ func (s *Server) api() []route {
 	}
 	reads := []route{
 		{path: "status", summary: "Everything that the status page shows", answer: client.Status{}, json: s.status, effort: common},
-		{path: "queue", summary: "The pending requests in the order in which they will be benchmarked", answer: []client.QueuePlace{}, json: s.queue},
+		{path: "queue", summary: "The pending requests in the order in which they will be benchmarked", answer: []client.QueuePlace{}, json: s.queue, parameters: []parameter{
+			number("after", "only places behind this position"), many,
+		}},
 		{path: "requests", summary: "Requests, newest first", answer: []readmodel.Request{}, json: s.requests, parameters: []parameter{
 			text("state", "a state of requests"), text("kind", "master, try or release"), text("suite", "a suite"), text("tag", "a tag, or its beginning"),
 			number("pr", "a pull request"), text("account", "who asked"), text("queue", "a queue; main is the main queue"), text("priority", "vip, high, normal, low or idle"),
@@ -90,7 +93,7 @@ func (s *Server) api() []route {
 		{path: "requests/{request}/graphs/{graph}/differences", summary: "How the jobs of a graph differ from those that the definitions make for the request; an empty list if they do not", answer: readmodel.GraphDifferences{}, json: s.differences, effort: long},
 		{path: "jobs", summary: "Jobs in the order of their creation", answer: []readmodel.Job{}, json: s.jobs, parameters: []parameter{
 			text("request", "a request, by id, tag or key"), text("state", "a state of jobs"), text("open", "1: only jobs that have not ended"),
-			text("lane", "a lane, target/set"), limit,
+			text("lane", "a lane, target/set"), text("after", "behind a job, as the header Link of the page before says"), limit,
 		}},
 		{path: "jobs/{job}", summary: "One job with its attempts, errors and diagnostics, and what the last ten matched jobs like it used", answer: readmodel.JobHistory{}, json: s.job},
 		{path: "jobs/{job}/why", summary: "Why a job waits, or that it does not", answer: readmodel.Why{}, json: s.whyJob},
@@ -156,7 +159,9 @@ func (s *Server) api() []route {
 			number("before", "first wanted before the event of this sequence"), limit,
 		}},
 		{path: "outbox/{key}", summary: "One comment", answer: readmodel.Comment{}, json: s.comment},
-		{path: "definitions", summary: "All published definitions, newest first, without their content", answer: []readmodel.Definition{}, json: s.definitions},
+		{path: "definitions", summary: "All published definitions, newest first, without their content", answer: []readmodel.Definition{}, json: s.definitions, parameters: []parameter{
+			text("suite", "a suite"), number("before", "published before the event of this sequence"), many,
+		}},
 		{path: "definitions/{digest}", summary: "The definitions of a digest", answer: readmodel.Definition{}, json: s.definition},
 		{path: "definitions/diff", summary: "How the jobs differ that requests would make with two choices; an empty list if they do not", answer: []suite.Difference{}, json: s.graphDiff, effort: long, parameters: []parameter{
 			text("a", "SUITE[@BRANCH][:GRAPH][,NAME=VALUE]…; in place of the suite the digest of definitions"), text("b", "the same"), kind,
@@ -247,7 +252,7 @@ func (s *Server) routes() http.Handler {
 		effort effort
 		read   func(*http.Request) (view, error)
 	}{
-		"/{$}": {common, s.statusPage}, "/requests": {quick, s.requestsPage}, "/requests/{request}": {quick, s.requestPage}, "/jobs/{job}": {quick, s.jobPage},
+		"/{$}": {common, s.statusPage}, "/queue": {quick, s.queuePage}, "/requests": {quick, s.requestsPage}, "/requests/{request}": {quick, s.requestPage}, "/jobs/{job}": {quick, s.jobPage},
 		"/requests/{request}/graphs/{graph}/timings": {long, s.timingsPage},
 		"/collectors": {quick, s.collectorsPage}, "/machines": {quick, s.machinesPage}, "/shares": {long, s.sharesPage}, "/waits": {long, s.waitsPage}, "/templates": {long, s.templatesPage},
 		"/templates/{suite}": {long, s.templatePage}, "/templates/{suite}/{graph}": {long, s.templatePage}, "/compare": {long, s.comparePage}, "/github": {quick, s.githubPage},
@@ -292,6 +297,10 @@ func (s *Server) serve(rt route) http.Handler {
 		if err != nil {
 			s.refuse(w, r, err)
 			return
+		}
+		if page, ok := answer.(pageful); ok {
+			page.announce(w.Header(), r)
+			answer = page.list
 		}
 		if rt.json != nil {
 			s.write(w, r, statusOf(rt, answer), answer)

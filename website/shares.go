@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -19,7 +20,8 @@ func (s *Server) accounts(_ http.ResponseWriter, r *http.Request, p *params) (an
 	if p.err != nil {
 		return nil, p.err
 	}
-	return s.Reader.Accounts(r.Context(), after, most)
+	list, err := s.Reader.Accounts(r.Context(), after, most)
+	return paged(list, most, "after", func(a readmodel.Account) string { return string(a.Name) }), err
 }
 
 func (s *Server) account(_ http.ResponseWriter, r *http.Request, _ *params) (any, error) {
@@ -36,7 +38,8 @@ func (s *Server) queues(_ http.ResponseWriter, r *http.Request, p *params) (any,
 	if p.err != nil {
 		return nil, p.err
 	}
-	return s.Reader.NamedQueues(r.Context(), after, most)
+	list, err := s.Reader.NamedQueues(r.Context(), after, most)
+	return paged(list, most, "after", func(q readmodel.NamedQueue) string { return string(q.Name) }), err
 }
 
 // oneQueue answers with the settings of a queue and its requests. The main queue is always there, and an account's own
@@ -93,7 +96,9 @@ func (s *Server) usage(_ http.ResponseWriter, r *http.Request, p *params) (any, 
 	if p.err != nil {
 		return nil, p.err
 	}
-	return s.Reader.Usage(r.Context(), f)
+	list, err := s.Reader.Usage(r.Context(), f)
+	end := strconv.Itoa(f.Offset + len(list))
+	return paged(list, f.Limit, "offset", func(readmodel.Usage) string { return end }), err
 }
 
 // day reads a day such as 2026-11-22; "" if it is not given.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 // Connection is one connection of a collector to the NATS server.
@@ -97,7 +98,7 @@ func (g *Guard) welcome(c Connection) bool {
 
 // watch checks the connections and keeps the alerts up to date until ctx ends.
 func (d *Door) watch(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTimer(retry.Next(lookEvery))
 	defer tick.Stop()
 	before := map[place]Connection{}
 	for {
@@ -109,6 +110,7 @@ func (d *Door) watch(ctx context.Context) {
 		case <-tick.C:
 			before = d.weigh(before)
 			d.tell(ctx)
+			tick.Reset(retry.Next(lookEvery))
 		}
 	}
 }

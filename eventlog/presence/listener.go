@@ -127,7 +127,7 @@ func (l *Listener) probe(ctx context.Context) error {
 		if quiet > l.patience {
 			return errors.Join(errDeaf, err)
 		}
-		if !retry.Sleep(ctx, l.every) {
+		if !retry.Together(ctx, l.every) {
 			return ctx.Err()
 		}
 	}

@@ -127,9 +127,9 @@ func (c *statusCmd) Run(ctx context.Context, p *Program) error {
 	if c.JSON {
 		return p.json(s)
 	}
-	places, err := cl.Queue(ctx)
-	if err != nil {
-		return err
+	places := make([]client.QueuePlace, len(s.Queue))
+	for i, q := range s.Queue {
+		places[i] = client.PlaceOf(q)
 	}
 	if len(s.Alerts) > 0 {
 		fmt.Fprintln(p.Stdout, "Needs a person")
@@ -139,6 +139,9 @@ func (c *statusCmd) Run(ctx context.Context, p *Program) error {
 	fmt.Fprintf(p.Stdout, "Queue (log at event %d)\n", s.Cursor.Seq)
 	if err := p.queueTable(places, s.OtherQueues); err != nil {
 		return err
+	}
+	if more := s.QueueTotal - len(places); more > 0 {
+		fmt.Fprintf(p.Stdout, "%d more follow: see `tacho queue`.\n", more)
 	}
 	for _, r := range s.InProgress {
 		fmt.Fprintf(p.Stdout, "\nIn progress: %s request %s for %s, %d of %d jobs ended%s\n", r.Kind, r.ID, short(r.Tag),

@@ -87,7 +87,10 @@ func TestTheQueueSaysHowSureItIs(t *testing.T) {
 		},
 	}
 	running := readmodel.RequestJobs{Request: readmodel.Request{ID: "r1", Tag: "v1", Kind: events.Master}}
-	status := client.Status{Status: readmodel.Status{InProgress: []readmodel.RequestJobs{running}}}
+	status := client.Status{Status: readmodel.Status{
+		InProgress: []readmodel.RequestJobs{running}, QueueTotal: 201,
+		Queue: []readmodel.QueueEntry{{Position: 1, RequestID: "r1", Tag: "v1", State: events.StateInProgress, Overrun: true}},
+	}}
 	answers := map[string]any{"queue": places, "status": status}
 
 	out, _, code := answering(t, answers, "queue")
@@ -105,7 +108,7 @@ func TestTheQueueSaysHowSureItIs(t *testing.T) {
 		t.Errorf("nothing is known of what waits: %s", lines[4])
 	}
 	out, _, _ = answering(t, answers, "status")
-	contains(t, "the status", out, "In progress: master request r1 for v1, 0 of 0 jobs ended, running longer than expected")
+	contains(t, "the status", out, "In progress: master request r1 for v1, 0 of 0 jobs ended, running longer than expected", "200 more follow: see `tacho queue`.")
 
 	out, _, _ = answering(t, answers, "queue --json")
 	var got []map[string]any

@@ -275,7 +275,7 @@ func (p *parts) reader() (*readmodel.Reader, error) {
 // whose publication may still be on its way to the tables.
 func (p *parts) website(reader *readmodel.Reader, configured []events.SuiteName) http.Handler {
 	suites := func(ctx context.Context) ([]events.SuiteName, error) {
-		published, err := reader.Definitions(ctx)
+		published, err := reader.Definitions(ctx, readmodel.DefinitionFilter{})
 		if err != nil {
 			return nil, err
 		}

@@ -59,7 +59,7 @@ func (w *roomWatch) run(ctx context.Context) error {
 				w.Logger.Warn("the log takes events again")
 			}
 		}
-		if !retry.Sleep(ctx, roomEvery) {
+		if !retry.Together(ctx, roomEvery) {
 			return nil
 		}
 	}

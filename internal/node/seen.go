@@ -57,7 +57,7 @@ func (p *parts) remember(ctx context.Context) error {
 		if err := p.core.remember(ctx, p.data(), &before, p.Clock()); err != nil && ctx.Err() == nil {
 			p.Logger.Warn("the end of the log could not be written down", "error", err)
 		}
-		retry.Sleep(ctx, seenEvery)
+		retry.Together(ctx, seenEvery)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()

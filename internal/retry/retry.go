@@ -37,3 +37,13 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 		return true
 	}
 }
+
+// Together waits until the next multiple of a pace, by the clock of the machine. It returns false if ctx ended first. Loops of one
+// pace that look for something wake at the same moments: so an idle process wakes once for all of them. Loops of many machines
+// should use Sleep.
+func Together(ctx context.Context, pace time.Duration) bool { return Sleep(ctx, Next(pace)) }
+
+// Next returns how long it is until the next multiple of a pace.
+func Next(pace time.Duration) time.Duration {
+	return pace - time.Duration(time.Now().UnixNano()%int64(pace))
+}

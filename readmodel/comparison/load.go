@@ -79,15 +79,13 @@ func (t Tables) Suites(ctx context.Context, named events.SuiteName) ([]events.Su
 	if named != "" {
 		return []events.SuiteName{named}, nil
 	}
-	definitions, err := t.Reader.Definitions(ctx)
+	definitions, err := t.Reader.CurrentDefinitions(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var names []events.SuiteName
 	for _, d := range definitions {
-		if d.Current {
-			names = append(names, d.Suite)
-		}
+		names = append(names, d.Suite)
 	}
 	if len(names) == 0 {
 		return nil, refuse("publish some with `tacho suite publish`", "no definitions were published")

@@ -1,4 +1,6 @@
 SELECT {definition but content}, NULL::text AS content
 FROM definition
-WHERE current OR NOT $1::boolean
+WHERE (@suite = '' OR suite = @suite)
+  AND (@before::bigint = 0 OR seq < @before)
 ORDER BY seq DESC
+LIMIT @limit

@@ -1,21 +1,21 @@
--- The machine of a benchmark is the one that measured it last: what it measured is one series. For each test
--- case the newest artifacts tell how long all iterations take, on any machine. Samples beside the base series tell nothing.
-WITH seen AS (
-    SELECT tag, benchmark, profile, scenario, backend, environment, env,
-           row_number() OVER (PARTITION BY benchmark, profile, scenario, backend ORDER BY seq DESC, tag) AS age,
-           first_value(environment) OVER (PARTITION BY benchmark ORDER BY seq DESC, tag) AS machine
-    FROM result
-    WHERE suite = @suite AND target = @target AND sample = '' AND reused_from = ''
+-- What the last @n artifacts of a suite that have results on a target tell: one row for each result, the newest first. Artifacts
+-- are taken in the order in which their requests began, and only the last @requests of these are looked at: so the read does not
+-- grow with history. Samples beside the base series tell nothing, and neither does what was taken over.
+WITH started AS (
+    SELECT tag, started_seq
+    FROM benchmark_request b
+    WHERE suite = @suite AND started_seq IS NOT NULL
+      AND NOT EXISTS (SELECT FROM benchmark_request WHERE suite = @suite AND tag = b.tag AND started_seq > b.started_seq)
+    ORDER BY started_seq DESC
+    LIMIT @requests
+), recent AS (
+    SELECT tag
+    FROM started s
+    WHERE EXISTS (SELECT FROM result WHERE suite = @suite AND tag = s.tag AND target = @target AND sample = '' AND reused_from = '')
+    ORDER BY started_seq DESC
+    LIMIT @n
 )
-SELECT s.benchmark, s.profile, s.scenario, s.backend, @target::text AS target,
-       percentile_cont(0.5) WITHIN GROUP (ORDER BY took.seconds) AS seconds,
-       count(*) FILTER (WHERE s.environment = s.machine) AS artifacts
-FROM seen s
-LEFT JOIN LATERAL (
-    SELECT (SELECT sum(v.value::double precision) FROM json_array_elements_text(r.statistics -> 'wall-time') AS v (value)) AS seconds
-    FROM result r
-    WHERE s.age <= @n::bigint AND r.suite = @suite AND r.tag = s.tag AND r.benchmark = s.benchmark AND r.profile = s.profile
-      AND r.scenario = s.scenario AND r.backend = s.backend AND r.target = @target AND r.env = s.env AND r.sample = ''
-) AS took ON true
-GROUP BY s.benchmark, s.profile, s.scenario, s.backend
-ORDER BY s.benchmark, s.profile, s.scenario, s.backend
+SELECT r.benchmark, r.profile, r.scenario, r.backend, r.target, r.environment, r.tag, r.statistics ->> 'wall-time' AS wall_times
+FROM recent JOIN result r USING (tag)
+WHERE r.suite = @suite AND r.target = @target AND r.sample = '' AND r.reused_from = ''
+ORDER BY r.seq DESC, r.tag

@@ -118,12 +118,18 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 
 // ask calls and reads the JSON of the answer.
 func ask[T any](ctx context.Context, c *Client, method, path string, query url.Values, body any) (T, error) {
-	var out T
 	resp, err := c.call(ctx, method, path, query, body)
 	if err != nil {
-		return out, err
+		var none T
+		return none, err
 	}
+	return read[T](ctx, method, path, resp)
+}
+
+// read reads the JSON of an answer and closes its body.
+func read[T any](ctx context.Context, method, path string, resp *http.Response) (T, error) {
 	defer resp.Body.Close()
+	var out T
 	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -135,6 +141,41 @@ func ask[T any](ctx context.Context, c *Client, method, path string, query url.V
 
 func get[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
 	return ask[T](ctx, c, http.MethodGet, path, query, nil)
+}
+
+// getAll reads a list page by page. A server that knows no pages answers with all of it.
+func getAll[T any](ctx context.Context, c *Client, path string, query url.Values) ([]T, error) {
+	list := []T{}
+	for {
+		resp, err := c.call(ctx, http.MethodGet, path, query, nil)
+		if err != nil {
+			return nil, err
+		}
+		part, err := read[[]T](ctx, http.MethodGet, path, resp)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, part...)
+		if query, err = nextPage(resp.Header); err != nil {
+			return nil, fmt.Errorf("GET %s: %w", path, err)
+		}
+		if query == nil {
+			return list, nil
+		}
+	}
+}
+
+// nextPage returns the query of the page that the header Link names as the next one; nil if there is none.
+func nextPage(h http.Header) (url.Values, error) {
+	address, rel, _ := strings.Cut(h.Get("Link"), ">;")
+	if strings.TrimSpace(rel) != `rel="next"` {
+		return nil, nil
+	}
+	u, err := url.Parse(strings.TrimPrefix(address, "<"))
+	if err != nil {
+		return nil, fmt.Errorf("the header Link: %w", err)
+	}
+	return u.Query(), nil
 }
 
 // copyText calls and copies the body of the answer to w as it comes. It returns the trailers.

@@ -16,9 +16,10 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return get[Status](ctx, c, "status", nil)
 }
 
-// Queue returns the pending requests in the order in which they will be benchmarked.
+// Queue returns all pending requests in the order in which they will be benchmarked. It reads them page by page: a request
+// that moves meanwhile may be missing, or be there twice.
 func (c *Client) Queue(ctx context.Context) ([]QueuePlace, error) {
-	return get[[]QueuePlace](ctx, c, "queue", nil)
+	return getAll[QueuePlace](ctx, c, "queue", nil)
 }
 
 // RequestQuery selects requests; a zero field selects all.
@@ -370,7 +371,7 @@ func (c *Client) Event(ctx context.Context, seq events.Seq) (readmodel.Event, er
 
 // Definitions returns all published definitions of all suites, newest first, without their content.
 func (c *Client) Definitions(ctx context.Context) ([]readmodel.Definition, error) {
-	return get[[]readmodel.Definition](ctx, c, "definitions", nil)
+	return getAll[readmodel.Definition](ctx, c, "definitions", nil)
 }
 
 // Definition returns the definitions with that digest.

@@ -49,6 +49,17 @@ type QueuePlace struct {
 	NoEnd string `json:"no_end,omitempty"`
 }
 
+// PlaceOf returns a row of the queue in that form.
+func PlaceOf(q readmodel.QueueEntry) QueuePlace {
+	return QueuePlace{
+		Position: q.Position, RequestID: q.RequestID, Kind: q.Kind, Tag: q.Tag, Key: q.Key, ParentTag: q.ParentTag,
+		PR: q.PR, State: q.State, Account: q.Account, Priority: q.Priority,
+		Reason: q.Reason, CreatedAt: q.CreatedAt, EstimatedStart: q.EstimatedStart, EstimatedEnd: q.EstimatedEnd,
+		StartEarliest: q.StartEarliest, StartLatest: q.StartLatest, EndEarliest: q.EndEarliest, EndLatest: q.EndLatest,
+		Overrun: q.Overrun, Guessed: q.Guessed, NoEnd: q.NoEnd,
+	}
+}
+
 // CollectorState is the closed set of states of a collector as they are shown. They join what the log says with what
 // the heartbeats say since then.
 type CollectorState string

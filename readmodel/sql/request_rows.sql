@@ -1,22 +1,9 @@
+-- The requests that another query chooses, with the counts of their jobs and errors.
 SELECT {benchmark_request r},
        (extract(epoch FROM r.ended_at - r.started_at) * 1000)::bigint AS duration_ms,
        j.job_counts, e.errors
 FROM (
-    SELECT * FROM benchmark_request
-    WHERE (@id = '' OR request_id = @id)
-      AND (@ids::text[] IS NULL OR request_id = ANY(@ids))
-      AND (@suite = '' OR suite = @suite)
-      AND (@tag = '' OR tag = @tag)
-      AND (@state = '' OR state = @state)
-      AND (@kind = '' OR kind = @kind)
-      AND (@pr::bigint = 0 OR pr = @pr)
-      AND (@account = '' OR account = @account)
-      AND (@queue = '' OR queue = CASE @queue WHEN 'main' THEN '' ELSE @queue END)
-      AND (@priority = '' OR priority = CASE @priority WHEN 'normal' THEN '' ELSE @priority END)
-      AND (@together = '' OR together = @together)
-      AND (@before::bigint = 0 OR created_seq < @before)
-    ORDER BY created_seq DESC
-    LIMIT @limit
+    CHOSEN
 ) AS r
 CROSS JOIN LATERAL (
     SELECT json_build_object(

@@ -1,0 +1,1 @@
+SELECT request_id FROM queue ORDER BY position LIMIT $1

@@ -1,0 +1,1 @@
+SELECT * FROM benchmark_request WHERE request_id = ANY(@ids::text[])
