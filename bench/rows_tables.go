@@ -370,7 +370,7 @@ func status(ctx context.Context, b *Bed) ([]Side, error) {
 			return nil, err
 		}
 		b.onEnd(func() error { reader.Close(); return nil })
-		ours = append(ours, func(ctx context.Context) error { _, err := reader.Status(ctx); return err })
+		ours = append(ours, func(ctx context.Context) error { _, err := reader.Status(ctx, time.Now()); return err })
 
 		r, err := b.reference(true, 2)
 		if err == nil {
