@@ -99,14 +99,14 @@ func (s *Status) shown(ctx context.Context, tx pgx.Tx, running, others, ended []
 	}
 	for _, id := range running {
 		r := requests[id]
-		s.InProgress = append(s.InProgress, RequestJobs{Request: r, JobList: slices.Concat([]Job{}, jobs[r.ID])})
+		s.InProgress = append(s.InProgress, RequestJobs{Request: r, JobList: append([]Job{}, jobs[r.ID]...)})
 	}
 	for _, id := range others {
 		s.OtherQueues = append(s.OtherQueues, requests[id])
 	}
 	for _, id := range ended {
 		r := requests[id]
-		s.Completed = append(s.Completed, EndedRequest{Request: r, ErrorList: slices.Concat([]JobError{}, said[r.ID])})
+		s.Completed = append(s.Completed, EndedRequest{Request: r, ErrorList: append([]JobError{}, said[r.ID]...)})
 	}
 	return nil
 }

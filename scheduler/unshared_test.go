@@ -12,8 +12,9 @@ import (
 )
 
 // The file testdata/unshared.txt has random worlds without accounts, queues and priorities: seed, events, and a digest
-// of all events without the reasons of refusals. The program before shares wrote it (commit 527b635; anew by one that wrote the
-// same, when refusals were worded anew). On such a farm this program must write the same.
+// of all events without the reasons of refusals. The program before shares wrote it (commit 527b635). Programs that decide the same
+// wrote it anew: when refusals were worded anew, and when a request was appended before it was read, which takes other
+// random numbers. On such a farm this program must write the same.
 // A change of that must be on purpose: then write the file anew, and say so.
 func TestRandomUnsharedWorldsAreAsBefore(t *testing.T) {
 	file, err := os.Open("testdata/unshared.txt")
