@@ -63,7 +63,7 @@ func keepLog(t *testing.T, log []events.Stored) (path string) {
 // tables with those of a projector that was not killed.
 func TestKilledInTheMiddleOfBatches(t *testing.T) {
 	t.Parallel()
-	log := walk(t, 99, 2500)
+	log := walk(t, 99, 1800)
 	file := keepLog(t, log)
 	url := database(t)
 	r := open(t, url)
