@@ -202,6 +202,9 @@ type Runner struct {
 	NoCgroup bool
 	// Limits bound each command.
 	Limits Limits
+	// Counting is how instructions are counted: CountOff opens no hardware counter of them. Run itself never uses valgrind, see
+	// CountInstructions.
+	Counting Counting
 	// Held are open files, such as locks, that stay open in another process until the command has ended, whatever becomes of
 	// this one. The command itself does not get them.
 	Held []*os.File

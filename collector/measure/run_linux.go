@@ -32,7 +32,7 @@ func (r *Runner) Run(ctx context.Context, c Cmd) (Outcome, error) {
 	if err := context.Cause(ctx); err != nil {
 		return Outcome{}, fmt.Errorf("run %q: %w", c.Path, err)
 	}
-	o := order{Cmd: c}
+	o := order{Cmd: c, Uncounted: r.Counting == CountOff}
 	var limits map[string]string
 	if r.NoCgroup {
 		o.NoCgroup = "switched off"

@@ -31,6 +31,8 @@ type order struct {
 	NoCgroup string
 	// Loopback tells the shim to switch on the loopback: the shim is in a network namespace of its own.
 	Loopback bool
+	// Uncounted tells it to open no counter of instructions.
+	Uncounted bool
 }
 
 // report is the shim's answer. A Fault means that the command was not started.
@@ -139,7 +141,7 @@ func execute(o order, gone <-chan struct{}) (report, error) {
 		r.Took[SettingNetwork] = loopback
 	}
 	var counters []counter
-	counters, r.Missing = openCounters()
+	counters, r.Missing = openCounters(o.Uncounted)
 
 	p := process{group: group, before: readStat(), start: time.Now()}
 	if err := p.fork(o); err != nil {
