@@ -208,6 +208,8 @@ type Runner struct {
 	// Held are open files, such as locks, that stay open in another process until the command has ended, whatever becomes of
 	// this one. The command itself does not get them.
 	Held []*os.File
+	// Shims are the shims to use and to keep; nil starts one for each command. Who made it closes it.
+	Shims *Shims
 	// Ended, if set, is called with the outcome of each command that ran, by the goroutine that called Run.
 	Ended func(Outcome)
 }

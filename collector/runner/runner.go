@@ -76,8 +76,12 @@ func (r *Runner) enter(ctx context.Context, slot string, limits measure.Limits, 
 		return nil, nil, fmt.Errorf("%w: %w", ErrTransient, err)
 	}
 	limited := *r.Measure
+	limited.Shims = &measure.Shims{}
 	limited.Limits, limited.Counting, limited.Ended = limits, r.Settings.Counting, func(out measure.Outcome) { sink.Used(out.Use()) }
-	return &limited, unlock, nil
+	return &limited, func() {
+		limited.Shims.Close()
+		unlock()
+	}, nil
 }
 
 // take waits for the turn of a job, and lets the commands hold it.
