@@ -19,6 +19,11 @@
 // Definitions may leave open how many iterations there are. Each case then ends for itself, once its interval is narrow,
 // its budget is spent, or there are as many as may be.
 //
+// The runner tells three kinds of trouble apart. A Failure is a property of what is measured: the runner reports it
+// and continues with the job. ErrTransient is a fault of this machine that may pass, such as a full disk: the job
+// stops and is tried again later. ErrInterrupted says that the context ended: nothing is recorded, and no process
+// stays behind.
+//
 // # In turns
 //
 // What is measured one batch after the other differs by more than chance, since machines change from minute to minute. So
@@ -28,11 +33,6 @@
 //
 // Both trees are prepared for one path, that of the slot, and take turns there by rename. The pairs of a case are reported
 // together, after the last one, or not at all. A case that fails on one side is measured alone on the other.
-//
-// The runner tells three kinds of trouble apart. A Failure is a property of what is measured: the runner reports it
-// and continues with the job. ErrTransient is a fault of this machine that may pass, such as a full disk: the job
-// stops and is tried again later. ErrInterrupted says that the context ended: nothing is recorded, and no process
-// stays behind.
 //
 // # The slot
 //
