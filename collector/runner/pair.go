@@ -300,26 +300,6 @@ func (p *pair) add(a, b *half, i, n int, took []taken) (fits bool, err error) {
 	return true, nil
 }
 
-// medians returns the samples of one command as one iteration: they are more alike than those of two commands, so they are not
-// as many pairs.
-func medians(samples []events.Iteration) events.Iteration {
-	if len(samples) == 1 {
-		return samples[0]
-	}
-	values := map[events.Metric][]float64{}
-	for _, s := range samples {
-		for m, v := range s.Metrics {
-			values[m] = append(values[m], v)
-		}
-	}
-	one := events.Iteration{Metrics: map[events.Metric]float64{}, Interference: samples[0].Interference}
-	for m, all := range values {
-		slices.Sort(all)
-		one.Metrics[m] = all[(len(all)-1)/2]/2 + all[len(all)/2]/2
-	}
-	return one
-}
-
 // enough reports whether the caller has enough pairs of all test cases.
 func (p *pair) enough(a, b *half) bool {
 	if p.turns.Enough == nil || b.chain.missing() == 0 {
