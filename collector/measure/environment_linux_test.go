@@ -3,7 +3,6 @@ package measure
 import (
 	"errors"
 	"maps"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,7 +98,7 @@ func TestCountInstructions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first < 10_000 || math.Abs(first-second) > first/1000 {
+	if first.Instructions < 10_000 || first != second || first.Processes != 1 {
 		t.Errorf("%v, then %v instructions", first, second)
 	}
 	if n, err := r.CountInstructions(t.Context(), Cmd{Path: "/bin/false"}); err == nil {

@@ -202,9 +202,14 @@ type Runner struct {
 	NoCgroup bool
 	// Limits bound each command.
 	Limits Limits
+	// Counting is how instructions are counted: CountOff opens no hardware counter of them. Run itself never uses valgrind, see
+	// CountInstructions.
+	Counting Counting
 	// Held are open files, such as locks, that stay open in another process until the command has ended, whatever becomes of
 	// this one. The command itself does not get them.
 	Held []*os.File
+	// Shims are the shims to use and to keep; nil starts one for each command. Who made it closes it.
+	Shims *Shims
 	// Ended, if set, is called with the outcome of each command that ran, by the goroutine that called Run.
 	Ended func(Outcome)
 }
