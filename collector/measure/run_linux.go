@@ -2,12 +2,15 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tachobench/tacho/events"
 )
@@ -99,6 +102,8 @@ func (r *Runner) give(ctx context.Context, s *shim, o order) (out Outcome, begun
 	st.begin()
 	if begun {
 		err = s.reports.Decode(&answer)
+		// The kernel says so if the shim ended before it had read the order.
+		begun = !errors.Is(err, unix.ECONNRESET)
 	}
 	if err != nil {
 		s.kill()

@@ -81,8 +81,8 @@ type shim struct {
 	// says why it has none although it should; empty when all is well.
 	noNet, loopback bool
 	noNetwork       string
-	// used says that it has had an order. spent says that it can have no more: it was told to stop, or killed.
-	used, spent bool
+	// spent says that it can have no more orders: it was told to stop, or killed.
+	spent bool
 }
 
 // startShim starts a shim. If its commands must have no network and the machine allows it, the shim gets a network namespace
