@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/collector/runner"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/compare"
@@ -49,7 +50,7 @@ type Plan struct {
 	// Warmup is how often each side runs before the first pair, unmeasured.
 	Warmup int
 	// Counting says how instructions are counted.
-	Counting Counting
+	Counting measure.Counting
 	// Input is what both read; empty is /dev/null.
 	Input []byte
 	// Parse reads further metrics from what a run printed; nil reads none.
@@ -104,9 +105,9 @@ type Result struct {
 	Ended   End     `json:"ended"`
 	// Time says which metric decides for time; nil before the first pair.
 	Time *Choice `json:"time,omitempty"`
-	// Counted says how instructions were counted: "counters", "valgrind", or "" if they were not; Uncounted then says why.
-	Counted   string `json:"counted,omitempty"`
-	Uncounted string `json:"uncounted,omitempty"`
+	// Counted says how instructions were counted; empty if they were not, and Uncounted then says why.
+	Counted   measure.Counting `json:"counted,omitempty"`
+	Uncounted string           `json:"uncounted,omitempty"`
 	// Metrics are the deciding ones first.
 	Metrics   []Metric  `json:"metrics"`
 	Disturbed Disturbed `json:"disturbed"`

@@ -3,6 +3,7 @@ package ab
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tachobench/tacho/collector/measure"
@@ -11,46 +12,31 @@ import (
 	"github.com/tachobench/tacho/rules/compare"
 )
 
-// Counting says how instructions are counted.
-type Counting string
-
-// The ways to count. Auto takes hardware counters where they are, else valgrind where it is installed.
-const (
-	CountAuto     Counting = "auto"
-	CountCounters Counting = "counters"
-	CountValgrind Counting = "valgrind"
-	CountOff      Counting = "off"
-)
-
 const (
 	// firstCounts is how many pairs are counted with valgrind: a count that repeats needs no third. Where they do not repeat,
 	// allCounts are, so that the test can speak.
 	firstCounts = 2
 	allCounts   = 10
 	// slower is about how many times longer a command takes under valgrind, and valgrindStart what valgrind itself takes.
-	slower        = 40
-	valgrindStart = 2 * time.Second
+	slower        = 50
+	valgrindStart = time.Second
 	// countingShare is the part of the budget that counting may take unless somebody asked for it.
 	countingShare = 3
 )
 
-// countWithValgrind counts the instructions of both sides, if that is wanted and hardware counters do not. Whatever hinders it is
-// kept in Uncounted, and the sides are measured all the same.
-func (m *measuring) countWithValgrind(ctx context.Context, seconds float64) error {
-	switch m.plan.Counting {
-	case CountOff:
-		m.result.Uncounted = "switched off"
+// countWithValgrind counts the instructions of both sides, if valgrind is the way to count. The first pair tells how
+// long a run takes. Whatever hinders it is kept in Uncounted, and the sides are measured all the same.
+func (m *measuring) countWithValgrind(ctx context.Context) error {
+	if m.way != measure.CountValgrind {
 		return nil
-	case CountCounters:
-		m.result.Uncounted = m.noCounters
-		return nil
-	case CountAuto:
-		once := time.Duration(slower*seconds*float64(time.Second)) + 2*valgrindStart
-		if all := firstCounts * once; all > m.plan.Budget/countingShare {
+	}
+	if m.plan.Counting == measure.CountAuto {
+		longest := max(m.a[0].metrics[measure.WallTime], m.b[0].metrics[measure.WallTime])
+		once := time.Duration(slower*longest*float64(time.Second)) + valgrindStart
+		if all := 2 * firstCounts * once; all > m.plan.Budget/countingShare {
 			m.result.Uncounted = fmt.Sprintf("valgrind would take about %s of the budget of %s: --instructions valgrind wants it all the same", phrase.Duration(all), phrase.Duration(m.plan.Budget))
 			return nil
 		}
-	case CountValgrind:
 	}
 	for len(m.counts) < firstCounts {
 		if err := m.countPair(ctx); err != nil || m.result.Uncounted != "" {
@@ -75,7 +61,7 @@ func (m *measuring) countPair(ctx context.Context) error {
 		m.progress(fmt.Sprintf("counting instructions, pair %d", len(m.counts)+1))
 		cmd := m.command(b)
 		cmd.DisableASLR, cmd.Timeout = true, m.plan.Timeout*slower
-		n, err := m.runner.Measure.CountInstructions(ctx, cmd)
+		counted, err := m.runner.Measure.CountInstructions(ctx, cmd)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -84,10 +70,13 @@ func (m *measuring) countPair(ctx context.Context) error {
 			m.counts = nil
 			return nil
 		}
+		if counted.Note != "" && !slices.Contains(m.result.Notes, counted.Note) {
+			m.result.Notes = append(m.result.Notes, counted.Note)
+		}
 		if b {
-			p.B = n
+			p.B = counted.Instructions
 		} else {
-			p.A = n
+			p.A = counted.Instructions
 		}
 	}
 	m.counts = append(m.counts, p)
@@ -105,15 +94,13 @@ func (m *measuring) turnsOfCounts() compare.Turns {
 	return compare.Turns{Metric: compare.Usual(measure.Instructions), Pairs: m.counts, Look: look}
 }
 
-// countedBy returns the metric of the instructions, and who counted them; "" if nobody did.
-func (m *measuring) countedBy() (metric events.Metric, who string) {
+// countedBy returns the metric of the instructions, and how they were counted; empty if they were not.
+func (m *measuring) countedBy() (metric events.Metric, way measure.Counting) {
 	switch {
 	case len(m.counts) > 0:
-		return measure.Instructions, "valgrind"
-	case m.plan.Counting == CountAuto || m.plan.Counting == CountCounters:
-		if len(m.pairsOf(measure.InstructionsU)) == len(m.a) && len(m.a) > 0 {
-			return measure.InstructionsU, "counters"
-		}
+		return measure.Instructions, measure.CountValgrind
+	case m.way == measure.CountCounters && len(m.a) > 0 && len(m.pairsOf(measure.InstructionsU)) == len(m.a):
+		return measure.InstructionsU, measure.CountCounters
 	}
 	return "", ""
 }

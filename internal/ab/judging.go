@@ -122,11 +122,8 @@ func (m *measuring) judge() {
 	r := &m.result
 	r.Time = m.time()
 	deciding := m.deciding()
-	_, r.Counted = m.countedBy()
-	if r.Counted != "" {
+	if _, r.Counted = m.countedBy(); r.Counted != "" {
 		r.Uncounted = ""
-	} else if r.Uncounted == "" && m.plan.Counting != CountOff {
-		r.Uncounted = cmp.Or(m.noCounters, "measuring ended before")
 	}
 	r.Metrics = []Metric{}
 	for _, metric := range m.metrics(deciding) {
@@ -168,7 +165,7 @@ func (m *measuring) metrics(deciding []events.Metric) []events.Metric {
 			}
 		}
 	}
-	if m.plan.Counting == CountOff || m.plan.Counting == CountValgrind {
+	if m.way != measure.CountCounters {
 		delete(all, measure.InstructionsU)
 	}
 	return slices.SortedFunc(maps.Keys(all), func(x, y events.Metric) int {

@@ -30,10 +30,10 @@ type measuring struct {
 	looks  []int
 	// a and b are the runs of the whole pairs: run i of both is pair i.
 	a, b []run
-	// counts are what valgrind counted, noCounters is why hardware counters did not.
-	counts     []compare.Pair
-	noCounters string
-	result     Result
+	// way is how this machine counts instructions, counts are what valgrind counted.
+	way    measure.Counting
+	counts []compare.Pair
+	result Result
 }
 
 // run is one run that succeeded.
@@ -46,7 +46,15 @@ type run struct {
 // Measure measures a plan that Check accepts. The result is what is known, whatever ended the measuring. The error is nil when
 // the pairs or the budget are spent; it is ErrFailed if a side failed, and the cause of ctx if that ended.
 func Measure(ctx context.Context, r *runner.Runner, p Plan) (Result, error) {
-	m := &measuring{plan: p, runner: r, began: time.Now(), looks: compare.LooksAt(p.MaxPairs), result: Result{A: p.A, B: p.B}}
+	m := &measuring{plan: p, began: time.Now(), looks: compare.LooksAt(p.MaxPairs), result: Result{A: p.A, B: p.B}}
+	way, why := measure.CountingOf(ctx, p.Counting)
+	if m.way = way; way == measure.CountOff {
+		m.result.Uncounted = why
+	}
+	kept := *r.Measure
+	kept.Shims, kept.Counting = &measure.Shims{}, m.way
+	defer kept.Shims.Close()
+	m.runner = &runner.Runner{Measure: &kept, Settings: r.Settings}
 	budgeted, cancel := context.WithTimeoutCause(ctx, p.Budget, errBudget)
 	defer cancel()
 	err := m.pairs(budgeted)
@@ -83,16 +91,17 @@ func (e *failedError) Is(target error) bool { return target == ErrFailed }
 
 // pairs warms up, counts, and measures pair after pair.
 func (m *measuring) pairs(ctx context.Context) error {
-	longest, err := m.warmUp(ctx)
-	if err != nil {
-		return err
-	}
-	if err := m.countWithValgrind(ctx, longest); err != nil {
+	if err := m.warmUp(ctx); err != nil {
 		return err
 	}
 	for len(m.a) < m.plan.MaxPairs {
 		if err := m.pair(ctx); err != nil {
 			return err
+		}
+		if len(m.a) == 1 { // now it is known how long a run takes
+			if err := m.countWithValgrind(ctx); err != nil {
+				return err
+			}
 		}
 		m.progress("")
 		if slices.Contains(m.looks, len(m.a)) && m.decided() {
@@ -104,31 +113,27 @@ func (m *measuring) pairs(ctx context.Context) error {
 	return nil
 }
 
-// warmUp runs each side as often as the plan wants, and at least once if instructions may be counted: it tells how long a run
-// takes, and whether there are hardware counters. It tries both sides, so that two that fail are told at once. It returns the
-// seconds of the longest last run.
-func (m *measuring) warmUp(ctx context.Context) (longest float64, err error) {
+// warmUp runs each side as often as the plan wants. It tries both sides, so that two that fail are told at once.
+func (m *measuring) warmUp(ctx context.Context) error {
 	for i := range m.plan.Warmup {
 		m.progress(fmt.Sprintf("warming up, run %d of %d", i+1, m.plan.Warmup))
 		var failure *Failure
-		longest = 0
 		for _, b := range inOrder(i) {
-			r, err := m.run(ctx, b)
+			_, err := m.run(ctx, b)
 			var failed *failedError
 			if errors.As(err, &failed) {
 				failure = failure.and(failed.failure)
 				continue
 			}
 			if err != nil {
-				return 0, err
+				return err
 			}
-			longest = max(longest, r.metrics[measure.WallTime])
 		}
 		if failure != nil {
-			return 0, &failedError{*failure}
+			return &failedError{*failure}
 		}
 	}
-	return longest, nil
+	return nil
 }
 
 // and joins two failures of the same place.
@@ -192,7 +197,6 @@ func (m *measuring) run(ctx context.Context, b bool) (run, error) {
 	if err != nil {
 		return run{}, failed(err)
 	}
-	m.noCounters = out.Missing[measure.InstructionsU]
 	r := run{metrics: maps.Clone(out.Metrics), evidence: out.Evidence, interference: out.Interference}
 	if m.plan.Parse != nil {
 		printed, err := m.printed(out)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ import (
 
 // plan is a plan of a test: few pairs, and no counting.
 func plan(a, b Side) Plan {
-	return Plan{A: a, B: b, MaxPairs: 12, Budget: time.Minute, Warmup: 1, Counting: CountOff}
+	return Plan{A: a, B: b, MaxPairs: 12, Budget: time.Minute, Warmup: 1, Counting: measure.CountOff}
 }
 
 // measured measures a plan that nothing ends early.
@@ -43,7 +44,7 @@ func (r Result) of(t *testing.T, name events.Metric) Metric {
 }
 
 func TestASlowerProgramIsFoundAtAPlannedLook(t *testing.T) {
-	p := plan(side(t, "burn", "50"), side(t, "burn", "100"))
+	p := plan(side(t, "burn", "30"), side(t, "burn", "150"))
 	p.MaxPairs = 40
 	var last Progress
 	p.Progress = func(now Progress) { last = now }
@@ -51,8 +52,8 @@ func TestASlowerProgramIsFoundAtAPlannedLook(t *testing.T) {
 	if r.Verdict != Regressed || r.Ended != EndDecided || !r.Regressed() || !r.Changed() {
 		t.Errorf("got %s, %s: %s", r.Verdict, r.Ended, r.Sentence())
 	}
-	if looks := compare.LooksAt(40); r.Pairs != looks[0] {
-		t.Errorf("decided after %d pairs, the first look is at %d", r.Pairs, looks[0])
+	if looks := compare.LooksAt(40); !slices.Contains(looks, r.Pairs) {
+		t.Errorf("decided after %d pairs, the looks are at %v", r.Pairs, looks)
 	}
 	if last.Pairs != r.Pairs || last.Judged.Change == nil {
 		t.Errorf("the last progress is %+v", last)
@@ -60,14 +61,14 @@ func TestASlowerProgramIsFoundAtAPlannedLook(t *testing.T) {
 }
 
 func TestAFasterProgramIsImproved(t *testing.T) {
-	if r := measured(t, plan(side(t, "burn", "100"), side(t, "burn", "50"))); r.Verdict != Improved || r.Regressed() || !r.Changed() {
+	if r := measured(t, plan(side(t, "burn", "150"), side(t, "burn", "30"))); r.Verdict != Improved || r.Regressed() || !r.Changed() {
 		t.Errorf("got %s: %s", r.Verdict, r.Sentence())
 	}
 }
 
 // Sleeping costs no CPU time, so only wall-time can tell.
 func TestTimeThatIsNotCPUTimeIsWallTime(t *testing.T) {
-	r := measured(t, plan(side(t, "wait", "10"), side(t, "wait", "40")))
+	r := measured(t, plan(side(t, "wait", "10"), side(t, "wait", "100")))
 	if r.Verdict != Regressed || r.Time.Metric != measure.WallTime {
 		t.Errorf("got %s by %+v: %s", r.Verdict, r.Time, r.Sentence())
 	}

@@ -91,9 +91,9 @@ func (r Result) Remarks() (out []string) {
 		out = append(out, fmt.Sprintf("For time %s decides: %s.", r.Time.Metric, r.Time.Why))
 	}
 	switch {
-	case r.Counted == "valgrind":
+	case r.Counted == measure.CountValgrind:
 		out = append(out, "Instructions were counted with valgrind, in runs of their own: those of user mode, without the kernel and without waiting.")
-	case r.Counted == "counters":
+	case r.Counted == measure.CountCounters:
 		out = append(out, "Instructions were counted by the hardware: those of user mode.")
 	case r.Uncounted != "" && r.Pairs > 0:
 		out = append(out, "Instructions were not counted: "+r.Uncounted+".")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/collector/runner"
 	"github.com/tachobench/tacho/internal/ab"
 	"github.com/tachobench/tacho/internal/usage"
@@ -18,22 +19,22 @@ type abCmd struct {
 	B    string   `arg:"" help:"Program, directory or git revision that is judged."`
 	Args []string `arg:"" optional:"" help:"After --: the arguments of both programs, or the command that runs in both directories or revisions." placeholder:"ARGS"`
 
-	Build        string        `help:"A and B are revisions: check both out beside this repository, and build each with this command for the shell." placeholder:"COMMAND"`
-	EnvA         []string      `help:"Variable for A alone; may be repeated." placeholder:"K=V" sep:"none"`
-	EnvB         []string      `help:"Variable for B alone; may be repeated." placeholder:"K=V" sep:"none"`
-	ArgsA        []string      `help:"Argument for A alone, after those of both; may be repeated." placeholder:"ARG" sep:"none"`
-	ArgsB        []string      `help:"Argument for B alone, after those of both; may be repeated." placeholder:"ARG" sep:"none"`
-	MaxPairs     int           `help:"Most pairs of runs." default:"60" placeholder:"N"`
-	Budget       time.Duration `help:"Longest time to measure." default:"5m" placeholder:"D"`
-	Timeout      time.Duration `help:"Longest time of one run; default: the budget." placeholder:"D"`
-	Warmup       int           `help:"How often each side runs before the first pair, unmeasured." default:"1" placeholder:"N"`
-	Instructions ab.Counting   `help:"How to count instructions: ${enum}." enum:"auto,counters,valgrind,off" default:"auto"`
-	Input        string        `help:"File that both read; default: nothing." type:"path" placeholder:"FILE"`
-	Parse        string        `help:"Read further metrics from what they print: jsonlines, benchfmt or benchlib." placeholder:"FORMAT"`
-	FailOn       string        `help:"Exit with 1 if there is a regression, or any change: ${enum}." enum:"none,regression,change" default:"none"`
-	All          bool          `help:"Show every metric."`
-	Format       string        `help:"How to print: ${enum}." enum:"table,markdown,samples,json" default:"table"`
-	JSON         bool          `help:"The same as --format json." name:"json"`
+	Build        string           `help:"A and B are revisions: check both out beside this repository, and build each with this command for the shell." placeholder:"COMMAND"`
+	EnvA         []string         `help:"Variable for A alone; may be repeated." placeholder:"K=V" sep:"none"`
+	EnvB         []string         `help:"Variable for B alone; may be repeated." placeholder:"K=V" sep:"none"`
+	ArgsA        []string         `help:"Argument for A alone, after those of both; may be repeated." placeholder:"ARG" sep:"none"`
+	ArgsB        []string         `help:"Argument for B alone, after those of both; may be repeated." placeholder:"ARG" sep:"none"`
+	MaxPairs     int              `help:"Most pairs of runs." default:"60" placeholder:"N"`
+	Budget       time.Duration    `help:"Longest time to measure." default:"5m" placeholder:"D"`
+	Timeout      time.Duration    `help:"Longest time of one run; default: the budget." placeholder:"D"`
+	Warmup       int              `help:"How often each side runs before the first pair, unmeasured." default:"1" placeholder:"N"`
+	Instructions measure.Counting `help:"How to count instructions: ${enum}." enum:"auto,counters,valgrind,off" default:"auto"`
+	Input        string           `help:"File that both read; default: nothing." type:"path" placeholder:"FILE"`
+	Parse        string           `help:"Read further metrics from what they print: jsonlines, benchfmt or benchlib." placeholder:"FORMAT"`
+	FailOn       string           `help:"Exit with 1 if there is a regression, or any change: ${enum}." enum:"none,regression,change" default:"none"`
+	All          bool             `help:"Show every metric."`
+	Format       string           `help:"How to print: ${enum}." enum:"table,markdown,samples,json" default:"table"`
+	JSON         bool             `help:"The same as --format json." name:"json"`
 }
 
 // Help is shown by --help.
