@@ -36,7 +36,8 @@ func stratify(pairs []Pair) []stratum {
 }
 
 // weigh gives strata their weights: the inverse of the spread where they lie, beside the spread of the quiet quarter. The spread
-// of a place is the median of that of the stratum and of its two neighbours.
+// of a place is that of the neighbours of the stratum, and not its own: strata whose sides happen to lie close together would
+// count more, and the estimate would come out too small.
 func weigh(strata []stratum) {
 	spreads := make([]float64, len(strata))
 	for i, s := range strata {
@@ -44,9 +45,11 @@ func weigh(strata []stratum) {
 	}
 	around := make([]float64, len(strata))
 	for i := range strata {
-		near := slices.Clone(spreads[max(0, i-1):min(len(strata), i+2)])
+		near := slices.Concat(spreads[max(0, i-1):i], spreads[i+1:min(i+2, len(strata))])
 		slices.Sort(near)
-		around[i] = median(near)
+		if len(near) > 0 {
+			around[i] = median(near)
+		}
 	}
 	sorted := slices.Sorted(slices.Values(around))
 	quiet := 0.0
@@ -56,7 +59,7 @@ func weigh(strata []stratum) {
 	for i := range strata {
 		strata[i].weight = maxWeight
 		if around[i] > 0 {
-			strata[i].weight = int(math.Round(min(max(maxWeight*quiet/around[i], 1), maxWeight)))
+			strata[i].weight = int(math.Round(min(max(quiet/around[i]*maxWeight, 1), maxWeight)))
 		}
 	}
 }
@@ -64,7 +67,7 @@ func weigh(strata []stratum) {
 // spread returns how far apart the values of a stratum are, relative to their middle.
 func (s stratum) spread() float64 {
 	all := slices.Sorted(slices.Values(append(slices.Clone(s.a), s.b...)))
-	return (all[len(all)-1] - all[0]) / median(all)
+	return min((all[len(all)-1]-all[0])/median(all), math.MaxFloat64)
 }
 
 // wins returns twice the number of pairs of a value of a and one of b in which that of b is larger; a tie counts once.
@@ -81,8 +84,11 @@ func wins(a, b []float64) (n int) {
 // that the sides do not differ, all of these ways are equally likely.
 func (s stratum) nulls() []int {
 	all := append(slices.Clone(s.a), s.b...)
-	if len(all) == 2 {
-		return []int{wins(all[:1], all[1:]), wins(all[1:], all[:1])}
+	switch {
+	case !tied(all):
+		return untied(s)
+	case len(all) == 2:
+		return []int{1, 1}
 	}
 	var out []int
 	for i := range all {
@@ -99,6 +105,16 @@ func (s stratum) nulls() []int {
 		}
 	}
 	return out
+}
+
+// tied reports whether two of the values are equal.
+func tied(values []float64) bool {
+	for i, v := range values {
+		if slices.Contains(values[:i], v) {
+			return true
+		}
+	}
+	return false
 }
 
 // middle is what wins has in the middle: half of its most.
@@ -173,21 +189,26 @@ func (n null) critical(level float64, most int) (int, bool) {
 	return d, d <= most
 }
 
-// untied are the wins of a stratum whose values are all different.
+// The wins of a stratum of one pair and of two, when all values are different.
+var one, two = []int{0, 2}, []int{0, 2, 4, 4, 6, 8}
+
 func untied(s stratum) []int {
 	if len(s.a) == 1 {
-		return []int{0, 2}
+		return one
 	}
-	return []int{0, 2, 4, 4, 6, 8}
+	return two
 }
 
-// differInTurns returns the two-sided p-value of van Elteren's test on the strata.
-func differInTurns(strata []stratum) float64 {
+// differInTurns returns the two-sided p-value of van Elteren's test on the strata. without is their distribution without ties.
+func differInTurns(strata []stratum, without null) float64 {
 	d := 0
 	for _, s := range strata {
 		d += s.weight * (wins(s.a, s.b) - s.middle())
 	}
-	return nullOf(strata, stratum.nulls).p(max(d, -d))
+	if slices.ContainsFunc(strata, func(s stratum) bool { return tied(append(slices.Clone(s.a), s.b...)) }) {
+		without = nullOf(strata, stratum.nulls)
+	}
+	return without.p(max(d, -d))
 }
 
 // shift is b/a of one value of each side in one stratum, and what it counts.
@@ -211,8 +232,8 @@ func shifts(strata []stratum) (out []shift, weight int) {
 }
 
 // estimate returns the Hodges-Lehmann estimate of b/a: the ratio at which the test sees nothing, and the interval of all ratios
-// that the test at level does not refuse; nil if the strata are too few for that.
-func estimate(strata []stratum, level float64) (ratio float64, interval *Interval) {
+// that the test at level does not refuse; nil if the strata are too few for that. without is their distribution without ties.
+func estimate(strata []stratum, without null, level float64) (ratio float64, interval *Interval) {
 	sorted, total := shifts(strata)
 	// below is the weight of the ratios up to and with number i. Where the ratio is larger than those and smaller than the next,
 	// the sum of wins is 2·(total − below), and its distance from the middle is total − 2·below.
@@ -231,7 +252,7 @@ func estimate(strata []stratum, level float64) (ratio float64, interval *Interva
 	for _, s := range strata {
 		most += s.weight * s.middle()
 	}
-	critical, ok := nullOf(strata, untied).critical(level, most)
+	critical, ok := without.critical(level, most)
 	if !ok {
 		return ratio, nil
 	}

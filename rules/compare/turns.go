@@ -153,7 +153,8 @@ func (t *Turned) judgeRepeated(m MetricInfo, a, b float64) {
 // test fills in what the test says.
 func (t *Turned) test(pairs []Pair) {
 	strata := stratify(pairs)
-	ratio, interval := estimate(strata, t.Level)
+	without := nullOf(strata, untied)
+	ratio, interval := estimate(strata, without, t.Level)
 	if change := ratio - 1; finite(change) {
 		t.Change = &change
 	}
@@ -161,7 +162,7 @@ func (t *Turned) test(pairs []Pair) {
 		t.is(Inconclusive, "%s can show nothing at this level: %d can", phrase.Count(len(pairs), "pair"), pairsNeeded(t.Level))
 		return
 	}
-	p := differInTurns(strata)
+	p := differInTurns(strata, without)
 	t.P, t.Interval = &p, &Interval{Low: interval.Low - 1, High: interval.High - 1}
 }
 
