@@ -35,7 +35,7 @@ func help(what string, args []string) int {
 		fmt.Fprintln(os.Stderr, x)
 	case "wait": // so many milliseconds
 		n, _ := strconv.Atoi(args[0])
-		time.Sleep(time.Duration(n) * time.Millisecond)
+		<-time.After(time.Duration(n) * time.Millisecond)
 	case "fail":
 		fmt.Fprintln(os.Stderr, "the disk is made of cheese")
 		return 3
