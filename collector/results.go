@@ -57,7 +57,9 @@ func foldResults(history []events.Recorded, from events.Digest) earlier {
 			continue
 		}
 		if f, ok := f.(events.TestCasesMeasured); ok && (from == "" || from == f.Environment) {
-			out.done.add(f.Artifact.Tag, f.Cases)
+			for _, side := range f.Sides() {
+				out.done.add(side.Artifact.Tag, side.Cases)
+			}
 		}
 	}
 	return out
