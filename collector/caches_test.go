@@ -32,7 +32,7 @@ func newKitchen(t *testing.T) *kitchen {
 	k.Kinds[0].Lanes, k.Kinds[0].Caches = suite.LanesAny, []string{"cc/{parent}"}
 	b := &k.Benchmarks[0]
 	b.Prepare = []string{"sh", "-c", `n=$(basename {artifact}); echo $n: $(ls {cache:cc/{parent}}) >>` + dir + `/found; touch {cache:cc/{parent}}/$n`}
-	b.Command, b.Iterations = []string{"/bin/sh", "{artifact}/run"}, 1
+	b.Command, b.Iterations = []string{"/bin/sh", "{artifact}/run"}, suite.Iterations{Number: 1}
 	for _, tag := range []string{"v1", "v2", "v3"} {
 		k.script(tag, "true")
 	}

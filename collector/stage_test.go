@@ -52,7 +52,7 @@ func pairSuite() suite.Definitions {
 		Version: 1, Name: "pairs", Categories: map[events.RequestKind][]suite.Category{events.Master: all},
 		Targets: []suite.Target{{Name: "here", Sets: 1}}, Kinds: []suite.Kind{{Name: "compile", PerSet: true, PerBackend: true, PerProfile: true}},
 		Profiles: []suite.Profile{{Name: "p"}}, Backends: []suite.Backend{{Name: "b"}}, Scenarios: []suite.Scenario{{Name: "full", Cache: "none"}},
-		Defaults: suite.Defaults{Iterations: 1, Timeout: "1m"},
+		Defaults: suite.Defaults{Iterations: suite.Iterations{Number: 1}, Timeout: "1m"},
 		Benchmarks: []suite.BenchmarkDef{
 			{Name: "x", Kind: "compile", Category: suite.Primary, Sets: map[events.Target]events.Set{"here": 0}},
 			{Name: "y", Kind: "compile", Category: suite.Primary, Sets: map[events.Target]events.Set{"here": 0}},

@@ -17,7 +17,7 @@ import (
 func building() suite.Definitions {
 	d := kinds("b m:b n:b c:m")
 	d.Artifact = suite.Artifact{Kind: suite.ArtifactBuilt, Repository: "r", Driver: suite.DriverCommand}
-	d.Sources.Revision, d.Defaults = "rev", suite.Defaults{Iterations: 3, Timeout: "5m"}
+	d.Sources.Revision, d.Defaults = "rev", suite.Defaults{Iterations: suite.Iterations{Number: 3}, Timeout: "5m"}
 	d.Kinds[0].Does, d.Kinds[0].Steps, d.Kinds[0].Outputs = suite.DoesBuild, [][]string{{"make"}}, []suite.OutputPaths{{Name: "prog", Paths: []string{"prog"}}}
 	d.Kinds[1].Needs[0].Output, d.Kinds[2].Needs[0].Output = "prog", "prog"
 	d.Kinds[3].Does, d.Kinds[3].Steps, d.Kinds[3].Reuse = suite.DoesCommand, [][]string{{"check"}}, suite.ReuseEqual
@@ -110,7 +110,7 @@ func TestWhatIsTheSameIsNotDoneTwice(t *testing.T) {
 		{"the same program", nil, "a2", "c m n"},
 		{"another program", nil, "b1", "c"},
 		{"another description", func(f *graphFarm, d suite.Definitions) { d.Description = "new"; f.publish(d) }, "a2", "c m n"},
-		{"more iterations", func(f *graphFarm, d suite.Definitions) { d.Benchmarks[0].Iterations = 9; f.publish(d) }, "a2", "c n"},
+		{"more iterations", func(f *graphFarm, d suite.Definitions) { d.Benchmarks[0].Iterations = suite.Iterations{Number: 9}; f.publish(d) }, "a2", "c n"},
 		{"another machine", func(f *graphFarm, _ suite.Definitions) { f.machineIs("other", "1") }, "a2", "c"},
 		{"another driver", func(f *graphFarm, _ suite.Definitions) { f.machineIs("machine", "2") }, "a2", "c"},
 		{"never", func(f *graphFarm, d suite.Definitions) { d.Kinds[1].Reuse = suite.ReuseNever; f.publish(d) }, "a2", "c n"},

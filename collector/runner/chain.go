@@ -3,6 +3,7 @@ package runner
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
@@ -15,8 +16,9 @@ type chain struct {
 	// wanted[i] says that case i is to be measured and has not failed.
 	wanted  []bool
 	samples [][]events.Iteration
-	// bytes is how large the samples of each case are as JSON.
+	// bytes is how large the samples of each case are as JSON, spent how long they took.
 	bytes []int
+	spent []time.Duration
 }
 
 // maxCaseBytes bounds the samples of one test case. They are kept in memory and become part of one event, which must
@@ -25,7 +27,7 @@ const maxCaseBytes = 768 << 10
 
 func newChain(p suite.BenchmarkPlan, done func(events.TestCase) bool) *chain {
 	n := len(p.Cases)
-	c := &chain{plan: p, wanted: make([]bool, n), samples: make([][]events.Iteration, n), bytes: make([]int, n)}
+	c := &chain{plan: p, wanted: make([]bool, n), samples: make([][]events.Iteration, n), bytes: make([]int, n), spent: make([]time.Duration, n)}
 	for i, tc := range p.Cases {
 		c.wanted[i] = done == nil || !done(tc)
 	}
@@ -69,17 +71,18 @@ func (c *chain) missing() int {
 	return n
 }
 
-// add keeps the samples of one run of step i if its case is wanted. It returns an error if there are more of them
-// than one event can hold.
-func (c *chain) add(i int, samples []events.Iteration) error {
+// add keeps the samples of one run of step i, which took so long, if its case is wanted. It returns an error if there are more
+// of them than one event can hold.
+func (c *chain) add(i int, samples []events.Iteration, took time.Duration) error {
 	if !c.wanted[i] {
 		return nil
 	}
-	text, err := json.Marshal(samples)
+	size, err := c.size(i, samples)
 	if err != nil {
-		return fmt.Errorf("keep the samples of %s: %w", c.plan.Chain[i].Name, err)
+		return err
 	}
-	if c.bytes[i] += len(text); c.bytes[i] > maxCaseBytes {
+	c.spent[i] += took
+	if c.bytes[i] += size; c.bytes[i] > maxCaseBytes {
 		return &commandError{
 			argv: []string{string(c.plan.Benchmark.Name)},
 			what: fmt.Sprintf("yielded more than one test case may record (%d KiB, after %s): let it print fewer, or lower its iterations",
@@ -88,6 +91,15 @@ func (c *chain) add(i int, samples []events.Iteration) error {
 	}
 	c.samples[i] = append(c.samples[i], samples...)
 	return nil
+}
+
+// size returns how large samples of step i are as JSON, in bytes.
+func (c *chain) size(i int, samples []events.Iteration) (int, error) {
+	text, err := json.Marshal(samples)
+	if err != nil {
+		return 0, fmt.Errorf("keep the samples of %s: %w", c.plan.Chain[i].Name, err)
+	}
+	return len(text), nil
 }
 
 func (c *chain) measured(i int) events.MeasuredCase {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/rules/compare"
 	"github.com/tachobench/tacho/rules/suite"
 )
 
@@ -52,33 +53,42 @@ func (r *Runner) Run(ctx context.Context, job Job, sink Sink) (Summary, error) {
 		return Summary{}, err
 	}
 	defer unlock()
-	run := &run{runner: r, measure: limited, job: job, sink: sink}
+	run := newRun(r, limited, job, sink)
 	for _, p := range job.Plans {
-		run.total += len(p.Cases)
-	}
-	for _, p := range job.Plans {
+		run.skip(p)
 		if err := run.benchmark(ctx, p); err != nil {
-			if ctx.Err() != nil {
-				err = fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
-			}
-			return run.summary, err
+			return run.summary, orInterrupted(ctx, err)
 		}
 	}
 	return run.summary, nil
 }
 
-// enter takes a slot. It returns what executes commands within limits, and a function that gives the slot back.
+// orInterrupted returns err, or that the context ended if it did.
+func orInterrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
+	}
+	return err
+}
+
+// enter takes a slot, and deletes what was parked beside it by a process that was killed. It returns what executes commands within limits, and a function that gives the slot back.
 func (r *Runner) enter(ctx context.Context, slot string, limits measure.Limits, sink Sink) (*measure.Runner, func(), error) {
 	unlock, err := lockSlot(ctx, slot)
-	switch {
-	case ctx.Err() != nil:
-		return nil, nil, fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
-	case err != nil:
-		return nil, nil, fmt.Errorf("%w: %w", ErrTransient, err)
+	if err != nil {
+		return nil, nil, orInterrupted(ctx, fmt.Errorf("%w: %w", ErrTransient, err))
 	}
+	if err := (&trees{slot: slot}).drop(); err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	return r.limited(limits, sink), unlock, nil
+}
+
+// limited returns what executes commands within limits.
+func (r *Runner) limited(limits measure.Limits, sink Sink) *measure.Runner {
 	limited := *r.Measure
 	limited.Limits, limited.Ended = limits, func(out measure.Outcome) { sink.Used(out.Use()) }
-	return &limited, unlock, nil
+	return &limited
 }
 
 // take waits for the turn of a job, and lets the commands hold it.
@@ -90,10 +100,7 @@ func take(ctx context.Context, turn func(context.Context) (*os.File, error), com
 	if held != nil {
 		commands.Held = []*os.File{held}
 	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", ErrInterrupted, context.Cause(ctx))
-	}
-	return err
+	return orInterrupted(ctx, err)
 }
 
 // run is the execution of one job.
@@ -107,31 +114,44 @@ type run struct {
 	total   int
 	// settings are the settings that took effect, as last logged.
 	settings string
+	// over has the test cases that were reported: measured or failed.
+	over map[events.TestCase]bool
 }
 
-// benchmark measures the missing test cases of one benchmark.
+func newRun(r *Runner, commands *measure.Runner, job Job, sink Sink) *run {
+	run := &run{runner: r, measure: commands, job: job, sink: sink, over: map[events.TestCase]bool{}}
+	for _, p := range job.Plans {
+		run.total += len(p.Cases)
+	}
+	return run
+}
+
+// skip counts the test cases of a benchmark that were measured before.
+func (r *run) skip(p suite.BenchmarkPlan) {
+	for _, c := range p.Cases {
+		if r.job.Done != nil && r.job.Done(c) {
+			r.summary.Skipped++
+		}
+	}
+}
+
+// done reports whether a test case was measured before, or was reported by this run.
+func (r *run) done(c events.TestCase) bool { return r.over[c] || r.job.Done != nil && r.job.Done(c) }
+
+// benchmark measures the test cases of one benchmark that are not done.
 func (r *run) benchmark(ctx context.Context, p suite.BenchmarkPlan) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	c := newChain(p, r.done)
+	if c.missing() == 0 || ctx.Err() != nil {
+		return ctx.Err()
 	}
-	c := newChain(p, r.job.Done)
-	r.summary.Skipped += len(p.Cases) - c.missing()
-	if c.missing() == 0 {
-		return nil
-	}
-	done := r.summary.Measured + r.summary.Skipped + r.summary.Failed
-	r.sink.Started(p.Benchmark.Name, done, r.total)
-	began := time.Now()
-	plan, err := r.prepare(ctx, p)
-	r.sink.Took(func(p *events.Phases) *int64 { return &p.Prepare }, time.Since(began))
+	plan, err := r.begin(ctx, p)
 	if err != nil {
 		return r.prepareFailed(ctx, p, c, err)
 	}
 	if err := take(ctx, r.job.Turn, r.measure); err != nil {
 		return err
 	}
-	began = time.Now()
-	defer func() { r.sink.Took(func(p *events.Phases) *int64 { return &p.Run }, time.Since(began)) }()
+	defer r.running()()
 	counts, err := r.count(ctx, p, c, plan)
 	if err != nil {
 		return err
@@ -141,9 +161,10 @@ func (r *run) benchmark(ctx context.Context, p suite.BenchmarkPlan) error {
 			if !c.needed(i) {
 				continue
 			}
-			samples, err := r.step(ctx, p, i, iteration, plan.Steps[i])
+			taken, err := r.step(ctx, p, i, plan.Steps[i])
 			if err == nil {
-				err = c.add(i, samples)
+				r.say(p, i, fmt.Sprintf("iteration %d of %s took %s", iteration, atMost(p.Until != nil, p.Iterations), taken))
+				err = c.add(i, taken.samples, taken.elapsed)
 			}
 			if err != nil {
 				if err := r.caseFailed(ctx, p, c, i, err); err != nil {
@@ -152,21 +173,59 @@ func (r *run) benchmark(ctx context.Context, p suite.BenchmarkPlan) error {
 				continue
 			}
 			if n, counted := counts[i]; counted && iteration == 1 {
-				samples[0].Metrics[measure.Instructions] = n
+				taken.samples[0].Metrics[measure.Instructions] = n
 			}
-			if iteration < p.Iterations || !c.wanted[i] {
+			if !c.wanted[i] {
 				continue
 			}
+			enough, why := narrowing(compare.Narrow).enough(p.Until, i, iteration, p.Iterations, "iteration", c)
+			if !enough {
+				continue
+			}
+			r.say(p, i, why)
 			if err := r.sink.Measured(ctx, c.measured(i)); err != nil {
 				return fmt.Errorf("report %s: %w", p.Cases[i], err)
 			}
-			r.summary.Measured++
+			r.measured(c, i)
 		}
 	}
+	r.keep(ctx, p)
+	return nil
+}
+
+// begin prepares a benchmark.
+func (r *run) begin(ctx context.Context, p suite.BenchmarkPlan) (Plan, error) {
+	r.sink.Started(p.Benchmark.Name, r.summary.Measured+r.summary.Skipped+r.summary.Failed, r.total)
+	began := time.Now()
+	plan, err := r.prepare(ctx, p)
+	r.sink.Took(func(p *events.Phases) *int64 { return &p.Prepare }, time.Since(began))
+	return plan, err
+}
+
+// running returns a function that tells how long the measuring took.
+func (r *run) running() func() {
+	began := time.Now()
+	return func() { r.sink.Took(func(p *events.Phases) *int64 { return &p.Run }, time.Since(began)) }
+}
+
+// measured notes that case i was reported.
+func (r *run) measured(c *chain, i int) {
+	c.wanted[i], r.over[c.plan.Cases[i]] = false, true
+	r.summary.Measured++
+}
+
+// keep keeps what the job uploads of a benchmark.
+func (r *run) keep(ctx context.Context, p suite.BenchmarkPlan) {
 	for _, u := range r.job.Uploads {
 		keep(ctx, r.job.Slot, srcName, u, u.Name+"."+string(p.Benchmark.Name), r.job.Storage, r.sink)
 	}
-	return nil
+}
+
+// say logs something about test case i; nothing if the text is empty.
+func (r *run) say(p suite.BenchmarkPlan, i int, text string) {
+	if text != "" {
+		r.sink.Log(fmt.Sprintf("%s %s %s: %s", p.Benchmark.Name, p.Profile.Name, p.Chain[i].Name, text))
+	}
 }
 
 // prepare empties the slot and lets the driver make its plan.
@@ -236,12 +295,31 @@ func (r *run) count(ctx context.Context, p suite.BenchmarkPlan, c *chain, plan P
 // countingTimeout is how many times longer a command may take while its instructions are counted.
 const countingTimeout = 50
 
-// step runs one step once and returns its samples: one, unless the command printed more. An error that is not that of
-// a failed command is a fault.
-func (r *run) step(ctx context.Context, p suite.BenchmarkPlan, i, iteration int, s Step) ([]events.Iteration, error) {
+// taken is what one run of a step gave.
+type taken struct {
+	// samples are one, unless the command printed more.
+	samples []events.Iteration
+	// seconds is how long the command took, elapsed how long that is with all around it.
+	seconds float64
+	elapsed time.Duration
+	// interference says in words why the samples are suspect.
+	interference string
+}
+
+func (t taken) String() string {
+	text := fmt.Sprintf("%.3f s", t.seconds)
+	if t.interference != "" {
+		text += " (" + t.interference + ")"
+	}
+	return text
+}
+
+// step runs one step once. An error that is not that of a failed command is a fault.
+func (r *run) step(ctx context.Context, p suite.BenchmarkPlan, i int, s Step) (taken, error) {
+	began := time.Now()
 	if s.Before != nil {
 		if err := s.Before(ctx); err != nil {
-			return nil, fmt.Errorf("make ready for %s: %w", p.Chain[i].Name, err)
+			return taken{}, fmt.Errorf("make ready for %s: %w", p.Chain[i].Name, err)
 		}
 	}
 	settings := r.runner.Settings
@@ -252,26 +330,14 @@ func (r *run) step(ctx context.Context, p suite.BenchmarkPlan, i, iteration int,
 	}
 	out, err := r.measure.Run(ctx, s.Cmd)
 	if err != nil {
-		return nil, err
+		return taken{}, err
 	}
 	if err := judge(s.Cmd, out); err != nil {
-		return nil, err
+		return taken{}, err
 	}
 	r.logSettings(out.Took)
 	samples, err := samplesOf(s, out)
-	if err != nil {
-		return nil, err
-	}
-	r.sink.Log(fmt.Sprintf("%s %s %s: iteration %d of %d took %.3f s%s", p.Benchmark.Name, p.Profile.Name, p.Chain[i].Name,
-		iteration, p.Iterations, out.Metrics[measure.WallTime], remark(out.Interference)))
-	return samples, nil
-}
-
-func remark(text string) string {
-	if text == "" {
-		return ""
-	}
-	return " (" + text + ")"
+	return taken{samples, out.Metrics[measure.WallTime], time.Since(began), out.Interference}, err
 }
 
 // withoutJobserver drops the jobservers of make and cargo from an environment: a measured command shares its CPUs with
@@ -315,7 +381,6 @@ func (r *run) prepareFailed(ctx context.Context, p suite.BenchmarkPlan, c *chain
 		if !c.wanted[i] {
 			continue
 		}
-		r.summary.Failed++
 		f := Failure{Kind: kind, Context: string(p.Benchmark.Name), Case: &p.Cases[i], Message: err.Error()}
 		if err := r.failed(ctx, f); err != nil {
 			return err
@@ -344,7 +409,6 @@ func (r *run) caseFailed(ctx context.Context, p suite.BenchmarkPlan, c *chain, i
 		if j != i {
 			message = fmt.Sprintf("not measured, since %s before it failed: %s", p.Chain[i].Name, message)
 		}
-		r.summary.Failed++
 		f := Failure{Kind: kind, Context: string(p.Benchmark.Name), Case: &p.Cases[j], Message: message}
 		r.sink.Log(fmt.Sprintf("%s failed: %s", f.Context, f.Message))
 		if err := r.failed(ctx, f); err != nil {
@@ -355,6 +419,8 @@ func (r *run) caseFailed(ctx context.Context, p suite.BenchmarkPlan, c *chain, i
 }
 
 func (r *run) failed(ctx context.Context, f Failure) error {
+	r.summary.Failed++
+	r.over[*f.Case] = true
 	if err := r.sink.Failed(ctx, f); err != nil {
 		return fmt.Errorf("report the failure of %s: %w", f.Context, err)
 	}

@@ -258,7 +258,7 @@ func smallSuite() suite.Definitions {
 	d.Name, d.Targets[0].Sets, d.Kinds[0].Backfill = "small", 2, true
 	d.Profiles = []suite.Profile{{Name: "a"}, {Name: "b"}, {Name: "extra", OnRequest: true}}
 	d.Scenarios = []suite.Scenario{{Name: "full", Cache: "none"}}
-	d.Defaults = suite.Defaults{Iterations: 1, Timeout: "1m"}
+	d.Defaults = suite.Defaults{Iterations: suite.Iterations{Number: 1}, Timeout: "1m"}
 	all := []suite.Category{suite.Primary}
 	d.Categories = map[events.RequestKind][]suite.Category{events.Master: all, events.Try: all, events.Release: all}
 	for i := range 4 {

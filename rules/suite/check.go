@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tachobench/tacho/events"
-	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/match"
 )
 
@@ -54,7 +53,7 @@ func (c *checker) check(d Definitions) {
 	if d.Sources.Revision != "" && !commitHash.MatchString(d.Sources.Revision) {
 		c.report("sources.revision", "sources.revision %q: use the whole hash of a commit, as git rev-parse HEAD prints it", d.Sources.Revision)
 	}
-	c.iterations("defaults.iterations", d.Defaults.Iterations)
+	c.iterations("defaults.iterations", d, d.Defaults.Iterations)
 	c.timeout("defaults.timeout", d.Defaults.Timeout)
 	c.categories(d)
 	c.targets(d)
@@ -278,12 +277,6 @@ func (c *checker) token(path, what, value string) {
 	}
 	if err := events.CheckToken(what, value); err != nil {
 		c.report(path, "%v", err)
-	}
-}
-
-func (c *checker) iterations(path string, n int) {
-	if n < 1 || n > graph.MaxIterations {
-		c.report(path, "iterations is %d: use 1 to %d", n, graph.MaxIterations)
 	}
 }
 

@@ -48,8 +48,8 @@ func (c *checker) benchmark(path string, d Definitions, b BenchmarkDef) {
 			}
 		}
 	}
-	if at := join(path, "iterations"); b.Iterations != 0 || c.has(at) {
-		c.iterations(at, b.Iterations)
+	if at := join(path, "iterations"); !b.Iterations.IsZero() || c.has(at) {
+		c.iterations(at, d, b.Iterations)
 	}
 	if at := join(path, "timeout"); b.Timeout != "" || c.has(at) {
 		c.timeout(at, b.Timeout)

@@ -6,7 +6,7 @@ import "github.com/tachobench/tacho/events"
 // reads it names no toolchain.
 type Definitions struct {
 	// Version is the version of the file's form; 1, or 2 if kinds have needs or a When or run commands, or if there are
-	// options, graphs or branches.
+	// options, graphs, branches or Iterations that are a table.
 	Version     int              `toml:"version" json:"version"`
 	Name        events.SuiteName `toml:"name" json:"name"`
 	Description string           `toml:"description" json:"description,omitempty"`
@@ -64,7 +64,7 @@ type Demo struct {
 
 // Defaults apply to every benchmark that does not set its own values.
 type Defaults struct {
-	Iterations int `toml:"iterations" json:"iterations"`
+	Iterations Iterations `toml:"iterations" json:"iterations"`
 	// Timeout is the limit of one measured command, as a Go duration ("5m").
 	Timeout string `toml:"timeout" json:"timeout"`
 }
@@ -290,9 +290,9 @@ type BenchmarkDef struct {
 	ExcludeProfiles  []events.Profile  `toml:"exclude_profiles" json:"exclude_profiles,omitempty"`
 	ExcludeScenarios []events.Scenario `toml:"exclude_scenarios" json:"exclude_scenarios,omitempty"`
 	// Patches are applied one after another by the patched scenarios.
-	Patches    []string `toml:"patches" json:"patches,omitempty"`
-	Iterations int      `toml:"iterations" json:"iterations,omitempty"`
-	Timeout    string   `toml:"timeout" json:"timeout,omitempty"`
+	Patches    []string   `toml:"patches" json:"patches,omitempty"`
+	Iterations Iterations `toml:"iterations" json:"iterations,omitzero"`
+	Timeout    string     `toml:"timeout" json:"timeout,omitempty"`
 	// Touch is the file that an incremental build sees as changed, if a driver needs one.
 	Touch string `toml:"touch" json:"touch,omitempty"`
 	// Args are passed to the build tool, CompilerArgs to the compiler, Env to both.

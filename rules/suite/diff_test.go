@@ -109,7 +109,7 @@ func TestDiffIsEmptyExactlyForEqualDigests(t *testing.T) {
 		switch rapid.IntRange(0, 5).Draw(t, "edit") {
 		case 0:
 		case 1:
-			b.Iterations = rapid.IntRange(0, 5).Draw(t, "iterations")
+			b.Iterations.Number = rapid.IntRange(0, 5).Draw(t, "iterations")
 		case 2:
 			b.Patches = rapid.SliceOfN(rapid.SampledFrom([]string{"0-println.patch", "<b>"}), 0, 2).Draw(t, "patches")
 		case 3:

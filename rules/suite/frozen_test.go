@@ -31,7 +31,7 @@ func some[T any](r draw, values []T) []T {
 
 func (r draw) definitions(version int) Definitions {
 	d := Definitions{
-		Version: version, Name: "drawn", PrimaryTarget: "t0", Sources: Sources{Root: "mine"}, Defaults: Defaults{Iterations: 3, Timeout: "5m"},
+		Version: version, Name: "drawn", PrimaryTarget: "t0", Sources: Sources{Root: "mine"}, Defaults: Defaults{Iterations: Iterations{Number: 3}, Timeout: "5m"},
 		Categories: map[events.RequestKind][]Category{
 			events.Master: {Primary, Secondary}, events.Try: {Primary, Secondary}, events.Release: {Stable},
 		},

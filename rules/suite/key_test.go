@@ -39,7 +39,7 @@ func TestAKeyIsWhatGoesIntoAJob(t *testing.T) {
 		"one output less":        func(_ *Definitions, _ *events.JobSpec, with *Goes) { with.Inputs = with.Inputs[:1] },
 		"another machine":        func(_ *Definitions, _ *events.JobSpec, with *Goes) { with.Fingerprint = "other" },
 		"another driver version": func(_ *Definitions, _ *events.JobSpec, with *Goes) { with.Drivers[DriverCommand] = "2" },
-		"more iterations":        func(d *Definitions, _ *events.JobSpec, _ *Goes) { d.Benchmarks[0].Iterations++ },
+		"more iterations":        func(d *Definitions, _ *events.JobSpec, _ *Goes) { d.Benchmarks[0].Iterations.Number++ },
 		"another profile flag":   func(d *Definitions, _ *events.JobSpec, _ *Goes) { d.Profiles[0].Args = []string{"-O0"} },
 	} {
 		d, j, with := built(), jobOf("measure"), goes()

@@ -38,8 +38,10 @@ type BenchmarkPlan struct {
 	// scenario is one test case, however many patches it applies.
 	Chain []Scenario
 	Cases []events.TestCase
-	// Iterations is how often the chain runs, Timeout the limit of one measured command.
+	// Iterations is how often the chain runs, at most if there is Until, which says when a test case has enough. Timeout is the
+	// limit of one measured command.
 	Iterations int
+	Until      *Until
 	Timeout    time.Duration
 	Driver     string
 }
@@ -79,10 +81,15 @@ func (d Definitions) Plan(job events.JobSpec) ([]BenchmarkPlan, error) {
 		if err != nil {
 			return nil, fmt.Errorf("plan job %s: timeout of %s: %w", job.ID, b.Name, err)
 		}
+		iterations := cmp.Or(Iterations{Number: min(max(job.Iterations, 0), graph.MaxIterations)}, b.Iterations, d.Defaults.Iterations)
+		until, err := iterations.until(d.Metrics)
+		if err != nil {
+			return nil, fmt.Errorf("plan job %s: iterations of %s: %w", job.ID, b.Name, err)
+		}
 		plans = append(plans, BenchmarkPlan{
 			Benchmark: b, Profile: profile, Backend: backend,
 			Chain: chain, Cases: cases(job, b, chain),
-			Iterations: cmp.Or(min(max(job.Iterations, 0), graph.MaxIterations), b.Iterations, d.Defaults.Iterations), Timeout: timeout,
+			Iterations: iterations.most(), Until: until, Timeout: timeout,
 			Driver: cmp.Or(b.Driver, d.Artifact.Driver),
 		})
 	}

@@ -98,7 +98,7 @@ func (l *locator) arrayTable(key unstable.Iterator) string {
 func (l *locator) keyValue(prefix string, kv *unstable.Node) {
 	path := l.key(prefix, kv.Key())
 	l.value(path, kv.Value())
-	if strings.HasSuffix(path, ".when") {
+	if strings.HasSuffix(path, ".when") || strings.HasSuffix(path, ".iterations") {
 		l.text(path, kv.Value())
 	}
 }

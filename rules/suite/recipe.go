@@ -62,6 +62,16 @@ type recipeBenchmark struct {
 	Prepare      []string         `json:"prepare"`
 	Command      []string         `json:"command"`
 	Parse        string           `json:"parse"`
+	// Until is nil for a plain number of iterations: recipes from before there was anything else stay what they are.
+	Until *recipeUntil `json:"until,omitempty"`
+}
+
+// recipeUntil is when a test case has enough iterations.
+type recipeUntil struct {
+	Min      int             `json:"min"`
+	Width    float64         `json:"width"`
+	BudgetMS int64           `json:"budget_ms"`
+	Times    []events.Metric `json:"times"`
 }
 
 // recipeSteps is what a job does that runs commands.
@@ -145,11 +155,15 @@ func benchmarkOf(p BenchmarkPlan) recipeBenchmark {
 	for i, s := range p.Chain {
 		chain[i] = string(s.Name) + "=" + s.Cache
 	}
+	var until *recipeUntil
+	if u := p.Until; u != nil {
+		until = &recipeUntil{u.Min, u.Width, u.Budget.Milliseconds(), inOrder(u.Times)}
+	}
 	return recipeBenchmark{
 		Name: b.Name, Driver: p.Driver, Source: b.Source, SourceDigest: b.SourceDigest, Chain: chain,
 		Iterations: p.Iterations, TimeoutMS: p.Timeout.Milliseconds(), Patches: orEmpty(b.Patches), Touch: b.Touch,
 		Args: orEmpty(b.Args), CompilerArgs: orEmpty(b.CompilerArgs), Env: orEmpty(b.Env),
-		Prepare: orEmpty(b.Prepare), Command: orEmpty(b.Command), Parse: b.Parse,
+		Prepare: orEmpty(b.Prepare), Command: orEmpty(b.Command), Parse: b.Parse, Until: until,
 	}
 }
 

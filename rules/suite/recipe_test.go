@@ -164,7 +164,7 @@ var unhashed = map[string]string{
 func cooked() Definitions {
 	return Definitions{
 		Version: 2, Name: "s", Description: "d", PrimaryTarget: "t", Sources: Sources{Root: "mine", Directory: "dir", Revision: "rev"},
-		Defaults:   Defaults{Iterations: 3, Timeout: "5m"},
+		Defaults:   Defaults{Iterations: Iterations{Number: 3}, Timeout: "5m"},
 		Categories: map[events.RequestKind][]Category{events.Master: {Primary}},
 		Artifact:   Artifact{Kind: ArtifactGit, Repository: "r", Driver: DriverCommand, Components: []string{"c"}, Probe: []string{"p"}},
 		Targets:    []Target{{Name: "t", Sets: 2, OS: "linux", Arch: "amd64"}},
@@ -184,7 +184,7 @@ func cooked() Definitions {
 		Metrics:   []MetricInfo{{Name: "time", Unit: "s"}},
 		Benchmarks: []BenchmarkDef{
 			{
-				Name: "x", Kind: "measure", Category: Primary, Source: "src/x", Driver: DriverCommand, Patches: []string{"0.patch"}, Iterations: 2, Timeout: "1m",
+				Name: "x", Kind: "measure", Category: Primary, Source: "src/x", Driver: DriverCommand, Patches: []string{"0.patch"}, Iterations: Iterations{Number: 2}, Timeout: "1m",
 				Touch: "f", Args: []string{"a"}, CompilerArgs: []string{"b"}, Env: []string{"C=1"}, Prepare: []string{"gen"}, Command: []string{"{artifact}/x"}, Parse: "benchfmt",
 			},
 			{Name: "y", Kind: "measure", Category: Primary, Source: "src/y", Command: []string{"{artifact}/y"}},
@@ -240,7 +240,7 @@ var together = map[string]func(d *Definitions, j *events.JobSpec){
 	"Definitions.Categories": func(d *Definitions, _ *events.JobSpec) {
 		d.Categories[events.Try] = []Category{Primary}
 	},
-	"Defaults.Iterations": func(d *Definitions, _ *events.JobSpec) { d.Defaults.Iterations = 9 },
+	"Defaults.Iterations": func(d *Definitions, _ *events.JobSpec) { d.Defaults.Iterations.Number = 9 },
 	"Defaults.Timeout":    func(d *Definitions, _ *events.JobSpec) { d.Defaults.Timeout = "9m" },
 	"Kind.Name": func(d *Definitions, j *events.JobSpec) {
 		for i := range d.Benchmarks {
@@ -266,7 +266,7 @@ var together = map[string]func(d *Definitions, j *events.JobSpec){
 	"Benchmark.Kind":       func(d *Definitions, _ *events.JobSpec) { d.Benchmarks[2].Kind = "run" },
 	"Benchmark.Category":   func(d *Definitions, _ *events.JobSpec) { d.Benchmarks[2].Category = Stable },
 	"Benchmark.Timeout":    func(d *Definitions, _ *events.JobSpec) { d.Benchmarks[0].Timeout = "9m" },
-	"Benchmark.Iterations": func(d *Definitions, _ *events.JobSpec) { d.Benchmarks[0].Iterations = 9 },
+	"Benchmark.Iterations": func(d *Definitions, _ *events.JobSpec) { d.Benchmarks[0].Iterations.Number = 9 },
 	"Benchmark.Sets":       func(d *Definitions, _ *events.JobSpec) { d.Benchmarks[0].Sets = map[events.Target]events.Set{"t": 1} },
 	"Benchmark.ExcludeProfiles": func(d *Definitions, _ *events.JobSpec) {
 		d.Benchmarks[0].ExcludeProfiles = []events.Profile{"q"}

@@ -70,7 +70,7 @@ func TestRustcIsWhatRustcPerfHas(t *testing.T) {
 	for i, f := range fixture.Benchmarks {
 		want := BenchmarkDef{
 			Name: f.Name, Kind: "compile", Category: f.Category, Source: "collector/compile-benchmarks/" + string(f.Name),
-			Sets: f.Sets, Iterations: f.Runs, Touch: f.TouchFile,
+			Sets: f.Sets, Iterations: Iterations{Number: f.Runs}, Touch: f.TouchFile,
 			Args: strings.Fields(f.CargoOpts), CompilerArgs: strings.Fields(f.CargoRustcOpts),
 		}
 		want.Patches = append(want.Patches, f.Patches...)
