@@ -19,8 +19,6 @@ type Turns struct {
 	// Look counts the looks at these pairs without a plan: 1 for the first, also for one judgement of all that there is.
 	// 0 is 1.
 	Look int
-	// Cases is how many test cases are judged together; 0 is 1. The level is divided among them as Benjamini and Hochberg do.
-	Cases int
 }
 
 // Turned is the judgement on two sides that were measured in turns.
@@ -32,11 +30,11 @@ type Turned struct {
 	// A and B are the medians of the sides, in the unit of the metric.
 	A float64 `json:"a"`
 	B float64 `json:"b"`
-	// Change is the estimate of b/a − 1; nil if there is none. Interval holds the true change at level 1 − Level; nil if the
-	// pairs are too few.
+	// Change is the estimate of b/a − 1; nil if there is none. Interval holds the true change with the probability
+	// 1 − Level; nil if the pairs are too few.
 	Change   *float64  `json:"change"`
 	Interval *Interval `json:"interval,omitempty"`
-	// P is the p-value of the test; nil if the pairs are too few. Level is what this look may spend.
+	// P is the p-value of the test; nil if there was none, because the pairs are too few or equal counts need none. Level is what this look may spend.
 	P     *float64 `json:"p"`
 	Level float64  `json:"level"`
 	// Threshold is the relative change that is worth a word.
