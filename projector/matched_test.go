@@ -183,6 +183,7 @@ func TestAPairIsComparedOnOneMachine(t *testing.T) {
 // TestABlockIsKept: the pairs of the first block on a machine stay, in their order. Both sides are results, unless they were there.
 func TestABlockIsKept(t *testing.T) {
 	s := newStory(t)
+	s.tell(events.DefinitionsPublished{Suite: suite, Digest: "d1", Content: definitions()})
 	s.staff()
 	parent, try := matchedJob("sha0", "", "exclusive"), matchedJob("sha1", "sha0", "exclusive")
 	s.begin(created("sha0", "", 0), parent)
@@ -228,6 +229,26 @@ func TestABlockIsKept(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"b0 of sha0: 7", "b1 of sha0: 1", "b2 of sha0: 1", "b0 of sha1: 3", "b1 of sha1: 3", "b2 of sha1: 5"}, got); diff != "" {
 		t.Error(diff)
+	}
+	tables := comparison.Tables{Reader: r}
+	c, err := tables.Compare(ctx, comparison.Query{A: "sha0", B: "sha1", Suite: suite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = nil
+	for _, ch := range c.Changes {
+		got = append(got, fmt.Sprintf("%s: %s, %.0f %%, %s on %s", ch.Case.Benchmark, ch.Judgement, *ch.Relative*100, ch.Evidence(), ch.A.Machine))
+	}
+	if diff := cmp.Diff([]string{
+		"b0: regressed, 200 %, in turns: 6 pairs, 1 with interference, interval [+200%, +200%] on eider-10",
+		"b1: regressed, 200 %, in turns: 6 pairs, interval [+200%, +200%] on eider-10",
+		"b2: regressed, 400 %, in turns: 6 pairs, interval [+400%, +400%] on eider-10",
+	}, got); diff != "" {
+		t.Error(diff)
+	}
+	if rows, err := tables.Samples(ctx, comparison.Query{A: "sha0", B: "sha1", Suite: suite}); err != nil || len(rows) != 3 || len(rows[2].Pairs) != 6 ||
+		rows[2].Pairs[5] != (compare.Pair{A: 1e9 + 5, B: 5 * (1e9 + 5)}) {
+		t.Errorf("%+v %v", rows, err)
 	}
 	if none, err := r.Blocks(ctx, suite, "sha0", "sha1"); err != nil || len(none) > 0 {
 		t.Errorf("the other way round: %+v %v", none, err)

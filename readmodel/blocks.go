@@ -34,6 +34,8 @@ type BlockRow struct {
 	Definitions        events.Digest        `db:"definitions"`
 	MeasuredAt         time.Time            `db:"measured_at"`
 	Seq                events.Seq           `db:"seq"`
+	// Machine is the name of the machine.
+	Machine string `db:"machine,query"`
 }
 
 // TestCase returns what was measured.
@@ -44,15 +46,16 @@ func (r BlockRow) TestCase() events.TestCase {
 // Block is a test case of two artifacts that were measured in turns on one machine.
 type Block struct {
 	events.TestCase
-	// Environment is the fingerprint of the machine.
+	// Environment is the fingerprint of the machine, Machine its name.
 	Environment events.Digest
+	Machine     string
 	// Iterations are those of the artifact, Beside those of the other one. Iteration i of both is pair i; the other one comes
 	// first in pair 0.
 	Iterations, Beside []events.Iteration
 }
 
 func (r BlockRow) block() (b Block, err error) {
-	b = Block{TestCase: r.TestCase(), Environment: r.Environment}
+	b = Block{TestCase: r.TestCase(), Environment: r.Environment, Machine: r.Machine}
 	if b.Iterations, err = iterations(r.Statistics, r.Interference, r.Iterations); err == nil {
 		b.Beside, err = iterations(r.BesideStatistics, r.BesideInterference, r.BesideIterations)
 	}

@@ -1,5 +1,5 @@
 -- What was measured of artifact $2 in turns with $3.
-SELECT {block}
-FROM block
-WHERE suite = $1 AND tag = $2 AND beside = $3
-ORDER BY benchmark, profile, scenario, backend, target, environment
+SELECT {block b}, coalesce(nullif(c.machine, ''), c.environment ->> 'host', b.collector) AS machine
+FROM block b LEFT JOIN collector_config c ON c.name = b.collector
+WHERE b.suite = $1 AND b.tag = $2 AND b.beside = $3
+ORDER BY b.benchmark, b.profile, b.scenario, b.backend, b.target, b.environment
