@@ -20,6 +20,8 @@ BENCH     ?= .
 BENCHTIME ?= 1s
 # Flags of make bench-peers: --row jobs,status, --list, --scale 10, --json, --markdown.
 PEERS     ?=
+# Flags of make bench-ab: -equal 200, -changed 20, -peers 50, -json.
+AB        ?=
 # How many packages are tested at once. Many of them start servers and wait for them more than they work.
 PARALLEL  ?= 3
 # The long packages of the end of the alphabet. go test begins packages in the order of their names on its command line, and
@@ -161,6 +163,10 @@ bench: ## Run the benchmarks that match BENCH
 .PHONY: bench-peers
 bench-peers: ## Do the work of Tacho beside its peers, in turns, with the flags in PEERS
 	cd bench && $(GO) run . $(PEERS)
+
+.PHONY: bench-ab
+bench-ab: build ## Tell how often tacho ab is right beside hyperfine and benchstat, with the flags in AB
+	cd bench && $(GO) run ./ab -tacho ../bin/tacho $(AB)
 
 .PHONY: docker
 docker: ## Build the images tacho:core and tacho:collector

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -150,10 +151,10 @@ type Collector struct {
 	CPUs []int `toml:"cpus" json:"cpus"`
 	// Nice is the scheduling priority of measured processes; negative needs root.
 	Nice int `toml:"nice" json:"nice"`
-	// CountInstructions adds the metric "instructions" on machines whose hardware does not count them: in a separate
-	// pass, valgrind counts the instructions of single processes such as a Rust compiler. That adds about 5 s and
-	// thirty times the command's time per test case.
-	CountInstructions bool `toml:"count_instructions" json:"count_instructions"`
+	// Instructions says how instructions are counted. "counters": by the processor's counters, where the machine has them.
+	// "valgrind": by valgrind, in a pass of its own that takes thirty to fifty times as long as the command. "auto": by
+	// counters, else by valgrind, else not at all. "off": not at all.
+	Instructions string `toml:"instructions" json:"instructions"`
 	// Turns is the directory by which the collectors of this machine take turns: it measures or builds, never both. All of
 	// them must have the same; default: in the data directory. Measure is "alone" if what measures takes turns, too, or
 	// "shared" if it runs beside others that measure, for lanes with CPUs of their own.
@@ -209,7 +210,7 @@ func Default(data string) Config {
 		},
 		Collector: Collector{
 			BeatEvery: Duration(5 * time.Second), AckWait: Duration(15 * time.Second), MaxAttempts: 3,
-			TransientDeadline: Duration(2 * time.Hour), CacheBytes: 20 << 30, Measure: MeasureAlone,
+			TransientDeadline: Duration(2 * time.Hour), CacheBytes: 20 << 30, Measure: MeasureAlone, Instructions: "counters",
 		},
 		SLA: DefaultSLA(), Watchdog: defaultWatchdog(), Room: defaultRoom(), Readers: DefaultReaders(),
 	}
@@ -262,6 +263,9 @@ func decode(path string, text []byte, c *Config) error {
 	var strict *toml.StrictMissingError
 	if errors.As(err, &strict) && len(strict.Errors) > 0 {
 		line, column := strict.Errors[0].Position()
+		if slices.Equal(strict.Errors[0].Key(), toml.Key{"collector", "count_instructions"}) {
+			return fmt.Errorf("%s:%d:%d: collector.count_instructions is now collector.instructions: write instructions = \"valgrind\" for true, and leave it out for false", path, line, column)
+		}
 		return fmt.Errorf("%s:%d:%d: unknown key %q: see `tacho config` for the valid ones", path, line, column, strict.Errors[0].Key())
 	}
 	var bad *toml.DecodeError
@@ -330,6 +334,8 @@ func (c Config) Check() error {
 		return errors.New("collector.cache_bytes: at least 1 MiB")
 	case c.Collector.Measure != MeasureAlone && c.Collector.Measure != MeasureShared:
 		return errors.New(`collector.measure: "alone", or "shared" if the lanes of this machine have CPUs of their own`)
+	case !slices.Contains([]string{"auto", "counters", "valgrind", "off"}, c.Collector.Instructions):
+		return fmt.Errorf(`collector.instructions: %q is no way to count instructions: use "auto", "counters", "valgrind" or "off"`, c.Collector.Instructions)
 	case emptyCommand(c.Collector.Before), emptyCommand(c.Collector.After):
 		return errors.New(`collector.before, collector.after: a command with its arguments, such as ["/usr/local/bin/drop-caches"]`)
 	}

@@ -16,6 +16,11 @@ func TestHowAMachineMeasures(t *testing.T) {
 		`before = [""]`:                   "collector.before, collector.after",
 		`after = ["", "x"]`:               "collector.before, collector.after",
 		`turns = "/run/tacho"`:            "",
+		`instructions = "auto"`:           "",
+		`instructions = "off"`:            "",
+		`instructions = true`:             "Instructions of type string",
+		`instructions = "perf"`:           `"perf" is no way to count instructions: use "auto", "counters", "valgrind" or "off"`,
+		`count_instructions = true`:       "tacho.toml:2:1: collector.count_instructions is now collector.instructions",
 		"before = []\nafter = []":         "",
 		`before = "echo 3 > drop_caches"`: "Before of type []string",
 	} {

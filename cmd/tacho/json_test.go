@@ -69,7 +69,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		"machine add eider --pool linux --slots 2 --memory 8g", "machine set eider --cpus 4 --trait nvme", "machine list", "machine show eider",
 		"collector deactivate eider-1", "collector remove eider-2", "machine remove eider --reason test",
 		"collector rotate spare --reason test", "collector remove spare --reason test", "collector list --all", "graph diff " + naps + " " + naps,
-		"seal key alice --out " + s.dir + "/alice.key", "seal show " + s.dir + "/alice.key",
+		"ab true true --max-pairs 1 --instructions off", "seal key alice --out " + s.dir + "/alice.key", "seal show " + s.dir + "/alice.key",
 	}
 	waiting := ""
 	shown := map[string]bool{}

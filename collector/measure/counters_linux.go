@@ -48,11 +48,15 @@ type counter struct {
 
 // openCounters opens all events on the calling thread, which must be locked. The thread itself is not counted: the
 // counters are off, every process that is forked from the thread inherits them, and an exec turns the inherited ones
-// on. Descendants are counted too.
-func openCounters() ([]counter, map[events.Metric]string) {
+// on. Descendants are counted too. uncounted leaves out the counter of instructions.
+func openCounters(uncounted bool) ([]counter, map[events.Metric]string) {
 	var open []counter
 	missing := map[events.Metric]string{}
 	for _, e := range eventTable() {
+		if uncounted && e.metric == InstructionsU {
+			missing[e.metric] = "counting instructions is switched off"
+			continue
+		}
 		file, err := openEvent(e, e.hardware)
 		metric := e.metric
 		if errors.Is(err, unix.EACCES) && !e.hardware {
@@ -146,7 +150,7 @@ func readCounters(open []counter, metrics map[events.Metric]float64, missing map
 func probeCounters() (have []events.Metric, missing map[events.Metric]string) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	open, missing := openCounters()
+	open, missing := openCounters(false)
 	for _, c := range open {
 		_ = c.file.Close() // the counter was never on
 		have = append(have, c.metric)

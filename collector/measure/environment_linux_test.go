@@ -1,11 +1,8 @@
 package measure
 
 import (
-	"errors"
 	"maps"
-	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -78,38 +75,5 @@ func TestReadKnob(t *testing.T) {
 	}
 	if got := readKnob(filepath.Join(dir, "none")); got != "" {
 		t.Errorf("%q of a knob that is not there", got)
-	}
-}
-
-// Valgrind is never required: without it the test expects an error that says so.
-func TestCountInstructions(t *testing.T) {
-	var r Runner
-	c := Cmd{Path: "/bin/true", DisableASLR: true}
-	first, err := r.CountInstructions(t.Context(), c)
-	if _, missing := exec.LookPath("valgrind"); missing != nil {
-		if !errors.Is(err, ErrNoValgrind) {
-			t.Errorf("error %v, want ErrNoValgrind", err)
-		}
-		return
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := r.CountInstructions(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first < 10_000 || math.Abs(first-second) > first/1000 {
-		t.Errorf("%v, then %v instructions", first, second)
-	}
-	if n, err := r.CountInstructions(t.Context(), Cmd{Path: "/bin/false"}); err == nil {
-		t.Errorf("%v instructions of a command that fails", n)
-	}
-}
-
-func TestCountInstructionsWithoutValgrind(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	if n, err := (&Runner{}).CountInstructions(t.Context(), Cmd{Path: "/bin/true"}); !errors.Is(err, ErrNoValgrind) {
-		t.Errorf("%v instructions, error %v, want ErrNoValgrind", n, err)
 	}
 }

@@ -5,7 +5,7 @@ import "os"
 // FirstFile is the descriptor of the first of a command's Files.
 const FirstFile = 3
 
-// Files are open files. An order to a shim has only their number: the shim inherits them.
+// Files are open files. An order to a shim has only their number: they come beside it.
 type Files []*os.File
 
 // GobEncode implements gob.GobEncoder.

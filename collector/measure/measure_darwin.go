@@ -18,6 +18,12 @@ import (
 // RunShimIfAsked returns false: no shim is needed here.
 func RunShimIfAsked() bool { return false }
 
+// Shims has nothing to keep: no shim is needed here.
+type Shims struct{}
+
+// Close does nothing.
+func (*Shims) Close() {}
+
 const unsupported = "not supported on this system"
 
 // Run executes c and returns what it cost, on this system only times and memory. A command that fails, dies or runs

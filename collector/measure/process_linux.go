@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -30,14 +31,26 @@ const noCgroup = "none: "
 
 // fork starts the command, in the cgroup if there is one and the kernel accepts it.
 func (p *process) fork(o order) error {
+	stdin, given := 0, o.files[:len(o.files)-o.Held]
+	if o.Stdin {
+		stdin, given = given[2], slices.Delete(slices.Clone(given), 2, 3)
+	} else {
+		// What one command sets on its stdin, another must not see.
+		null, err := unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("open the command's stdin: %w", err)
+		}
+		defer func() { _ = unix.Close(null) }()
+		stdin = null
+	}
 	attr := &syscall.ProcAttr{
 		Dir:   o.Cmd.Dir,
 		Env:   o.Cmd.Env,
-		Files: []uintptr{0, 1, 2},
+		Files: []uintptr{uintptr(stdin)},
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	}
-	for i := range o.Cmd.Files {
-		attr.Files = append(attr.Files, uintptr(filesFD+i))
+	for _, fd := range given {
+		attr.Files = append(attr.Files, uintptr(fd))
 	}
 	argv := append([]string{o.Cmd.Path}, o.Cmd.Args...)
 	p.outside = o.NoCgroup

@@ -1,16 +1,13 @@
 package measure
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -32,7 +29,12 @@ func (r *Runner) Run(ctx context.Context, c Cmd) (Outcome, error) {
 	if err := context.Cause(ctx); err != nil {
 		return Outcome{}, fmt.Errorf("run %q: %w", c.Path, err)
 	}
-	o := order{Cmd: c}
+	o := order{Cmd: c, Uncounted: r.Counting == CountOff}
+	if c.Dir == "" { // a shim that stays is where this process was when it began
+		if dir, err := os.Getwd(); err == nil {
+			o.Cmd.Dir = dir
+		}
+	}
 	var limits map[string]string
 	if r.NoCgroup {
 		o.NoCgroup = "switched off"
@@ -61,41 +63,69 @@ func (r *Runner) Run(ctx context.Context, c Cmd) (Outcome, error) {
 	return out, err
 }
 
-// runOrder starts a shim, gives it the order and waits for its report and its end.
+// runOrder gives a shim the order, and waits for its report.
 func (r *Runner) runOrder(ctx context.Context, o order) (Outcome, error) {
-	s, err := r.startShim(&o)
+	for s := r.Shims.take(o.Cmd.NoNet); s != nil; s = r.Shims.take(o.Cmd.NoNet) {
+		out, begun, err := r.give(ctx, s, o)
+		if begun {
+			return out, err
+		}
+		// This shim has died since its last command.
+	}
+	s, err := r.startShim(o.Cmd.NoNet)
 	if err != nil {
 		return Outcome{}, err
 	}
-	defer s.close()
+	out, _, err := r.give(ctx, s, o)
+	return out, err
+}
+
+// give lets a shim execute the order. If the command has not begun, the shim is of no use.
+func (r *Runner) give(ctx context.Context, s *shim, o order) (out Outcome, begun bool, err error) {
+	st, err := openStreams(o.Cmd)
+	if err != nil {
+		r.Shims.keep(s)
+		return Outcome{}, true, err
+	}
+	defer st.close()
 	ended, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)
 		r.watch(ctx, ended, s, o)
 	}()
-
+	o.Loopback, o.Stdin, o.Held = s.loopback, len(o.Cmd.Stdin) > 0, len(r.Held)
+	files := slices.Concat(st.theirs, o.Cmd.Files, r.Held)
+	o.Cmd.Stdin = nil
 	var answer report
-	err = gob.NewEncoder(s.orders).Encode(o)
-	if err == nil {
-		err = gob.NewDecoder(s.reports).Decode(&answer)
+	err = s.send(o, files)
+	begun = err == nil
+	st.begin()
+	if begun {
+		err = s.reports.Decode(&answer)
+		// The kernel says so if the shim ended before it had read the order.
+		begun = !errors.Is(err, unix.ECONNRESET)
 	}
-	if err == nil {
-		_ = s.cmd.Process.Kill() // the shim has nothing to do after its report, so do not wait for its exit
+	if err != nil {
+		s.kill()
 	}
-	waitErr := s.cmd.Wait()
-	s.stdout.end()
-	s.stderr.end()
+	st.wait(r.stopDelay())
 	close(ended)
 	<-watched
+	var end error
+	if s.spent {
+		end = s.end()
+	} else {
+		r.Shims.keep(s)
+	}
 
 	switch {
 	case context.Cause(ctx) != nil:
-		return Outcome{}, fmt.Errorf("run %q: %w", o.Cmd.Path, context.Cause(ctx))
+		return Outcome{}, true, fmt.Errorf("run %q: %w", o.Cmd.Path, context.Cause(ctx))
 	case err != nil:
-		return Outcome{}, fmt.Errorf("run %q: the measuring process gave no report (it ended with %v and said %q): %w",
-			o.Cmd.Path, waitErr, s.stderr.Bytes(), err)
+		return Outcome{}, begun, fmt.Errorf("run %q: the measuring process gave no report (it ended with %v and said %q): %w",
+			o.Cmd.Path, end, s.said.Bytes(), err)
 	case answer.Fault != "":
-		return Outcome{}, fmt.Errorf("%w: %s", ErrStart, answer.Fault)
+		return Outcome{}, true, fmt.Errorf("%w: %s", ErrStart, answer.Fault)
 	}
 	if s.noNetwork != "" {
 		answer.Took[SettingNetwork] = s.noNetwork
@@ -110,134 +140,12 @@ func (r *Runner) runOrder(ctx context.Context, o order) (Outcome, error) {
 		TimedOut:      answer.TimedOut,
 		OutOfMemory:   answer.OutOfMemory,
 		MemoryPeak:    answer.MemoryPeak,
-		Stdout:        s.stdout.Bytes(),
-		Stderr:        s.stderr.Bytes(),
-		StdoutDropped: s.stdout.dropped,
-		StderrDropped: s.stderr.dropped,
+		Stdout:        st.stdout.Bytes(),
+		Stderr:        st.stderr.Bytes(),
+		StdoutDropped: st.stdout.dropped,
+		StderrDropped: st.stderr.dropped,
 		Took:          answer.Took,
-	}, nil
-}
-
-// watch makes sure that a run ends. It tells the shim to stop when ctx ends. It kills a shim that does not stop then,
-// or that is well over the time limit, which the shim itself should keep.
-func (r *Runner) watch(ctx context.Context, ended <-chan struct{}, s *shim, o order) {
-	var overdue <-chan time.Time
-	if o.Cmd.Timeout > 0 {
-		timer := time.NewTimer(o.Cmd.Timeout + r.stopDelay())
-		defer timer.Stop()
-		overdue = timer.C
-	}
-	select {
-	case <-ended:
-		return
-	case <-ctx.Done():
-		_ = s.orders.Close() // the end of the order pipe means: stop
-		timer := time.NewTimer(r.stopDelay())
-		defer timer.Stop()
-		select {
-		case <-ended:
-			return
-		case <-timer.C:
-		}
-	case <-overdue:
-	}
-	_ = s.cmd.Process.Kill() // an error means that it has just ended
-	if o.Cgroup != "" {
-		_ = cgroup(o.Cgroup).kill() // fails on old kernels; the command itself dies with the shim
-	}
-}
-
-// shim is a started shim, as the collector sees it.
-type shim struct {
-	cmd            *exec.Cmd
-	orders         *os.File
-	reports        *os.File
-	stdout, stderr *output
-	// noNetwork says why the shim shares our network although it should not; empty when all is well.
-	noNetwork string
-}
-
-func (s *shim) close() {
-	_ = s.orders.Close()
-	_ = s.reports.Close()
-}
-
-// startShim starts a shim. If the command must have no network and the machine allows it, the shim gets a network
-// namespace of its own.
-func (r *Runner) startShim(o *order) (*shim, error) {
-	var refusals []error
-	if o.Cmd.NoNet {
-		for _, attr := range isolated() {
-			s, err := r.tryShim(*o, attr)
-			if err == nil {
-				o.Loopback = true
-				return s, nil
-			}
-			refusals = append(refusals, err)
-		}
-	}
-	s, err := r.tryShim(*o, &syscall.SysProcAttr{})
-	if err != nil {
-		return nil, err
-	}
-	if len(refusals) > 0 {
-		s.noNetwork = "refused: " + refusals[len(refusals)-1].Error()
-	}
-	return s, nil
-}
-
-// isolated returns the ways to get a network namespace, best first. Root just makes one. Any other user, and a root
-// without that right, needs a user namespace around it, in which the user keeps his id.
-func isolated() []*syscall.SysProcAttr {
-	var ways []*syscall.SysProcAttr
-	if os.Geteuid() == 0 {
-		ways = append(ways, &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET})
-	}
-	return append(ways, &syscall.SysProcAttr{
-		Cloneflags:  unix.CLONE_NEWNET | unix.CLONE_NEWUSER,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}},
-		// The shim needs this right to switch on the loopback, and drops it before it forks the command.
-		AmbientCaps: []uintptr{unix.CAP_NET_ADMIN},
-	})
-}
-
-func (r *Runner) tryShim(o order, attr *syscall.SysProcAttr) (*shim, error) {
-	orderReader, orders, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("start the measuring process: %w", err)
-	}
-	defer func() { _ = orderReader.Close() }()
-	reports, reportWriter, err := os.Pipe()
-	if err != nil {
-		_ = orders.Close()
-		return nil, fmt.Errorf("start the measuring process: %w", err)
-	}
-	defer func() { _ = reportWriter.Close() }()
-
-	s := &shim{orders: orders, reports: reports}
-	s.stdout, s.stderr = newOutputs(o.Cmd)
-	// A group of its own, so that an interrupt typed at the terminal reaches only the collector.
-	attr.Setpgid = true
-	s.cmd = &exec.Cmd{
-		// Not the path: if the program is replaced on disk while it runs, it must not talk to its successor.
-		Path:        "/proc/self/exe",
-		Args:        []string{os.Args[0], shimArgument},
-		Env:         []string{},
-		Stdout:      s.stdout,
-		Stderr:      s.stderr,
-		ExtraFiles:  slices.Concat([]*os.File{orderFD - 3: orderReader, reportFD - 3: reportWriter}, o.Cmd.Files, r.Held),
-		SysProcAttr: attr,
-		WaitDelay:   r.stopDelay(),
-	}
-	if len(o.Cmd.Stdin) > 0 {
-		s.cmd.Stdin = bytes.NewReader(o.Cmd.Stdin)
-	}
-	if err := s.cmd.Start(); err != nil {
-		s.close()
-		return nil, fmt.Errorf("start the measuring process: %w", err)
-	}
-	return s, nil
+	}, true, nil
 }
 
 // Probe returns which metrics this machine can measure, and for each other metric why not.

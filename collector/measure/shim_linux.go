@@ -2,9 +2,12 @@ package measure
 
 import (
 	"encoding/gob"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,11 +18,8 @@ import (
 const (
 	// shimArgument is the hidden first and only argument of a shim.
 	shimArgument = "__tacho-measure-shim"
-	// The shim reads its order from one descriptor and writes its report to another.
-	orderFD  = 3
-	reportFD = 4
-	// The files that the command inherits follow.
-	filesFD = 5
+	// orderFD is the descriptor of the socket from which the shim reads its orders, and to which it writes its reports.
+	orderFD = 3
 )
 
 // order is what the collector asks of a shim. It is sent as gob, since arguments and environment are bytes and need
@@ -31,6 +31,15 @@ type order struct {
 	NoCgroup string
 	// Loopback tells the shim to switch on the loopback: the shim is in a network namespace of its own.
 	Loopback bool
+	// Stdin says that a pipe for it is among the files that come with the order: stdout, stderr, stdin if there is one, those
+	// of the command, and those to hold, of which there are Held.
+	Stdin bool
+	Held  int
+	// Uncounted tells it to open no counter of instructions.
+	Uncounted bool
+
+	// files are the descriptors that came with it.
+	files []int
 }
 
 // report is the shim's answer. A Fault means that the command was not started.
@@ -54,65 +63,100 @@ func RunShimIfAsked() bool {
 	if !isShim() {
 		return false
 	}
-	// Settings and counters belong to a thread, and the command dies with the thread that forked it. Any thread will
-	// do, but it must stay the same one to the end. So it is never unlocked.
+	// No command is forked from the main thread: the runtime cannot end it, see serve.
 	runtime.LockOSThread()
-	orders, reports := os.NewFile(orderFD, "order"), os.NewFile(reportFD, "report")
 	// The command inherits only its standard files, whatever files this process was started with. On a kernel without
 	// this call it also inherits files that other programs leaked.
 	_ = unix.CloseRange(orderFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
-	var o order
-	if err := gob.NewDecoder(orders).Decode(&o); err != nil {
-		return true // the collector has gone, or a person typed the hidden argument
-	}
-	widenOutput()
-	r, err := execute(o, endOf(orders))
-	if err != nil {
-		r.Fault = err.Error()
-	}
-	closeOutput()
-	// If the report is not read, the collector has gone or has given up on this run.
-	_ = gob.NewEncoder(reports).Encode(r)
+	serve(os.NewFile(orderFD, "collector"))
 	return true
 }
 
-// outputRoom is how much a command may print before anybody reads it, in bytes: what the kernel gives to every user.
-const outputRoom = 1 << 20
+// gcPercent keeps the heap of a shim as small as at its start: it makes little garbage.
+const gcPercent = 20
 
-// widenOutput lets the command print that much at once: who reads it is on a CPU only now and then. With less room, which the
-// kernel has for users with many pipes, the command may have to wait for that.
-func widenOutput() {
-	for _, fd := range []uintptr{1, 2} {
-		_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, outputRoom)
+// serve executes orders, one after the other, until the collector closes its end: it has no more of them, gave up, or died.
+func serve(collector *os.File) {
+	// What the command inherits at its start includes this process's peak of memory, which must not grow.
+	debug.SetGCPercent(gcPercent)
+	orders, gone := make(chan order), make(chan struct{})
+	go func() {
+		defer close(gone)
+		decoder := gob.NewDecoder(collector)
+		for {
+			var o order
+			files, err := receive(collector)
+			if err != nil || decoder.Decode(&o) != nil {
+				return // the collector has gone, or a person typed the hidden argument
+			}
+			o.files = files
+			orders <- o
+		}
+	}()
+	reports, done := gob.NewEncoder(collector), make(chan report)
+	for {
+		select {
+		case o := <-orders:
+			go func() {
+				// Settings and counters belong to a thread, and the command dies with the thread that forked it. So each
+				// order has a thread. It is never unlocked, and ends with the order: the next one finds nothing of it.
+				runtime.LockOSThread()
+				done <- obey(o, gone)
+			}()
+			if reports.Encode(<-done) != nil {
+				return // the collector has gone or has given up
+			}
+		case <-gone:
+			return
+		}
 	}
 }
 
-// closeOutput closes the command's stdout and stderr: a last line of our own runtime is not part of the command's output.
-func closeOutput() {
-	null, err := unix.Open(os.DevNull, unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return // the output may then have a line too many
+// receive waits for the byte that comes before an order, and returns its files.
+func receive(collector *os.File) ([]int, error) {
+	socket := int(collector.Fd())
+	mark, room := make([]byte, 1), make([]byte, unix.CmsgSpace(4*maxFiles))
+	for {
+		n, size, _, _, err := unix.Recvmsg(socket, mark, room, unix.MSG_CMSG_CLOEXEC)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return nil, err
+		case n == 0:
+			return nil, io.EOF
+		}
+		messages, err := unix.ParseSocketControlMessage(room[:size])
+		if err != nil || len(messages) == 0 {
+			return nil, err
+		}
+		return unix.ParseUnixRights(&messages[0])
 	}
-	_ = unix.Dup3(null, 1, 0)
-	_ = unix.Dup3(null, 2, 0)
 }
 
 // isShim reports whether this process was started as a shim.
 func isShim() bool { return len(os.Args) == 2 && os.Args[1] == shimArgument }
 
-// endOf returns a channel that is closed when the other side of the pipe is closed: the collector gave
-// up, or died. The goroutine ends with the process.
-func endOf(pipe *os.File) <-chan struct{} {
-	gone := make(chan struct{})
-	go func() {
-		_, _ = pipe.Read(make([]byte, 1))
-		close(gone)
-	}()
-	return gone
+// obey executes an order, and closes its files.
+func obey(o order, gone <-chan struct{}) report {
+	r, err := execute(&o, gone)
+	if err != nil {
+		r.Fault = err.Error()
+	}
+	o.close(len(o.files))
+	return r
+}
+
+// close closes the next n files of the order.
+func (o *order) close(n int) {
+	for _, fd := range o.files[:n] {
+		_ = unix.Close(fd)
+	}
+	o.files = o.files[n:]
 }
 
 // execute runs the command, kills what remains of its descendants, and returns what was measured.
-func execute(o order, gone <-chan struct{}) (report, error) {
+func execute(o *order, gone <-chan struct{}) (report, error) {
 	group := cgroup(o.Cgroup)
 	kill := func() {
 		if group != "" {
@@ -129,6 +173,9 @@ func execute(o order, gone <-chan struct{}) (report, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return report{}, fmt.Errorf("become the sub-reaper: %w", err)
 	}
+	if want := 2 + len(o.Cmd.Files) + o.Held; len(o.files) != want && !(o.Stdin && len(o.files) == want+1) {
+		return report{}, fmt.Errorf("%d files came with the order, %d were given: this process may open no more", len(o.files), want)
+	}
 	r := report{Metrics: map[events.Metric]float64{}}
 	loopback := ""
 	if o.Loopback {
@@ -139,10 +186,12 @@ func execute(o order, gone <-chan struct{}) (report, error) {
 		r.Took[SettingNetwork] = loopback
 	}
 	var counters []counter
-	counters, r.Missing = openCounters()
+	counters, r.Missing = openCounters(o.Uncounted)
 
 	p := process{group: group, before: readStat(), start: time.Now()}
-	if err := p.fork(o); err != nil {
+	err := p.fork(*o)
+	o.close(len(o.files) - o.Held)
+	if err != nil {
 		return r, err
 	}
 	p.floor = peakMemory()

@@ -3,6 +3,7 @@ package runner
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tachobench/tacho/events"
@@ -16,6 +17,8 @@ type chain struct {
 	// wanted[i] says that case i is to be measured and has not failed.
 	wanted  []bool
 	samples [][]events.Iteration
+	// runs has one iteration for each run of a case: samples of one run are more alike than those of two.
+	runs [][]events.Iteration
 	// bytes is how large the samples of each case are as JSON, spent how long they took.
 	bytes []int
 	spent []time.Duration
@@ -27,7 +30,10 @@ const maxCaseBytes = 768 << 10
 
 func newChain(p suite.BenchmarkPlan, done func(events.TestCase) bool) *chain {
 	n := len(p.Cases)
-	c := &chain{plan: p, wanted: make([]bool, n), samples: make([][]events.Iteration, n), bytes: make([]int, n), spent: make([]time.Duration, n)}
+	c := &chain{
+		plan: p, wanted: make([]bool, n), samples: make([][]events.Iteration, n), runs: make([][]events.Iteration, n),
+		bytes: make([]int, n), spent: make([]time.Duration, n),
+	}
 	for i, tc := range p.Cases {
 		c.wanted[i] = done == nil || !done(tc)
 	}
@@ -89,7 +95,7 @@ func (c *chain) add(i int, samples []events.Iteration, took time.Duration) error
 				maxCaseBytes>>10, phrase.Count(len(c.samples[i])+len(samples), "sample")),
 		}
 	}
-	c.samples[i] = append(c.samples[i], samples...)
+	c.samples[i], c.runs[i] = append(c.samples[i], samples...), append(c.runs[i], medians(samples))
 	return nil
 }
 
@@ -116,4 +122,23 @@ func (c *chain) fail(i int) []int {
 		}
 	}
 	return failed
+}
+
+// medians returns the samples of one run as one iteration.
+func medians(samples []events.Iteration) events.Iteration {
+	if len(samples) == 1 {
+		return samples[0]
+	}
+	values := map[events.Metric][]float64{}
+	for _, s := range samples {
+		for m, v := range s.Metrics {
+			values[m] = append(values[m], v)
+		}
+	}
+	one := events.Iteration{Metrics: map[events.Metric]float64{}, Interference: samples[0].Interference}
+	for m, all := range values {
+		slices.Sort(all)
+		one.Metrics[m] = all[(len(all)-1)/2]/2 + all[len(all)/2]/2
+	}
+	return one
 }

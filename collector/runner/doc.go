@@ -16,10 +16,23 @@
 //     benchmarks and what was measured before are not affected.
 //   - A case counts as measured after its last iteration. An interrupted run has measured nothing of it.
 //
+// Definitions may leave open how many iterations there are. Each case then ends for itself, once its interval is narrow,
+// its budget is spent, or there are as many as may be.
+//
 // The runner tells three kinds of trouble apart. A Failure is a property of what is measured: the runner reports it
 // and continues with the job. ErrTransient is a fault of this machine that may pass, such as a full disk: the job
 // stops and is tried again later. ErrInterrupted says that the context ended: nothing is recorded, and no process
 // stays behind.
+//
+// # In turns
+//
+// What is measured one batch after the other differs by more than chance, since machines change from minute to minute. So
+// RunPair measures two jobs in turns: step by step on both sides, a b, b a, b a, a b.
+//
+//	prepare a ──▶ park a, prepare b ──▶ pair 1: step of a, of b; next step of a, of b; … ──▶ pair 2: of b, of a; …
+//
+// Both trees are prepared for one path, that of the slot, and take turns there by rename. The pairs of a case are reported
+// together, after the last one, or not at all. A case that fails on one side is measured alone on the other.
 //
 // # The slot
 //

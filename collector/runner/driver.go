@@ -36,9 +36,6 @@ func Versions() map[string]string {
 // the slot into its state itself, whatever an earlier iteration left there.
 type Plan struct {
 	Steps []Step
-	// OneProcess says that the command of a step does its work in one process. Its instructions can then be counted
-	// without hardware counters.
-	OneProcess bool
 }
 
 // Step measures one test case once.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/collector/runner"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/suite"
@@ -19,7 +20,7 @@ type stuck struct{}
 
 func (stuck) Prepare(_ context.Context, s *runner.Slot, _ runner.Toolchain, p suite.BenchmarkPlan) (runner.Plan, error) {
 	cmd, err := s.Command(s.Dir, s.Env("/bin"), []string{"true"})
-	plan := runner.Plan{Steps: make([]runner.Step, len(p.Chain)), OneProcess: true}
+	plan := runner.Plan{Steps: make([]runner.Step, len(p.Chain))}
 	for i := range plan.Steps {
 		plan.Steps[i] = runner.Step{Cmd: cmd, Before: func(context.Context) error { return errors.New("no patch") }}
 	}
@@ -30,7 +31,7 @@ func (stuck) Prepare(_ context.Context, s *runner.Slot, _ runner.Toolchain, p su
 func TestWhatFailsBeforeCountingFailsTheTestCaseAlone(t *testing.T) {
 	job := jobOf(t, nil, planOf(shell("bad", "true"), "stuck", 1), planOf(shell("good", "true"), suite.DriverCommand, 1))
 	r := newRunner()
-	r.Settings.CountInstructions = true
+	r.Settings.Counting = measure.CountValgrind
 	r.Drivers["stuck"] = stuck{}
 	var sink recorder
 	got, err := r.Run(t.Context(), job, &sink)

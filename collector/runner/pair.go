@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/phrase"
 	"github.com/tachobench/tacho/rules/compare"
@@ -42,7 +41,7 @@ func (r *Runner) RunPair(ctx context.Context, a, b Job, turns Turns, sink PairSi
 	}
 	defer unlock()
 	a.Slot, a.Turn = b.Slot, b.Turn
-	p := &pair{turns: turns, sink: sink, trees: trees{slot: b.Slot}, a: newRun(r, r.limited(a.Limits, sink), a, sink), b: newRun(r, limited, b, sink)}
+	p := &pair{turns: turns, sink: sink, trees: trees{slot: b.Slot}, a: newRun(r, r.limited(a.Limits, sink, limited.Shims), a, sink), b: newRun(r, limited, b, sink)}
 	if err = p.run(ctx); err != nil {
 		err = orInterrupted(ctx, err)
 	}
@@ -282,7 +281,7 @@ func (p *pair) add(a, b *half, i, n int, took []taken) (fits bool, err error) {
 	for at, h := range sides {
 		took[at].samples = []events.Iteration{medians(took[at].samples)}
 		if count, counted := h.counts[i]; counted && n == 1 {
-			took[at].samples[0].Metrics[measure.Instructions] = count
+			addCount(took[at].samples[0], count)
 		}
 		size, err := h.chain.size(i, took[at].samples)
 		if err != nil {
@@ -299,26 +298,6 @@ func (p *pair) add(a, b *half, i, n int, took []taken) (fits bool, err error) {
 		}
 	}
 	return true, nil
-}
-
-// medians returns the samples of one command as one iteration: they are more alike than those of two commands, so they are not
-// as many pairs.
-func medians(samples []events.Iteration) events.Iteration {
-	if len(samples) == 1 {
-		return samples[0]
-	}
-	values := map[events.Metric][]float64{}
-	for _, s := range samples {
-		for m, v := range s.Metrics {
-			values[m] = append(values[m], v)
-		}
-	}
-	one := events.Iteration{Metrics: map[events.Metric]float64{}, Interference: samples[0].Interference}
-	for m, all := range values {
-		slices.Sort(all)
-		one.Metrics[m] = all[(len(all)-1)/2]/2 + all[len(all)/2]/2
-	}
-	return one
 }
 
 // enough reports whether the caller has enough pairs of all test cases.

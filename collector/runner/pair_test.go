@@ -11,8 +11,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/collector/runner"
@@ -23,7 +25,7 @@ import (
 // pairRecorder keeps what a run of pairs reports, in order.
 type pairRecorder struct {
 	recorder
-	// told are the reports with the side they were of: "a measured one/full".
+	// told are the reports with the side they were of: "a measured one/full". b says whose reports come.
 	told []string
 	b    bool
 	// blocks are the cases of each block, of a and of b.
@@ -31,7 +33,11 @@ type pairRecorder struct {
 }
 
 func (r *pairRecorder) tell(what string) {
-	r.told = append(r.told, map[bool]string{false: "a ", true: "b "}[r.b]+what)
+	side := "a "
+	if r.b {
+		side = "b "
+	}
+	r.told = append(r.told, side+what)
 }
 
 func (r *pairRecorder) Side(_ context.Context, b bool) error {
@@ -101,7 +107,7 @@ func noted(t *testing.T, job runner.Job) string {
 	return string(data)
 }
 
-// note is a script that notes the side, and what it says of its place.
+// note is a script that notes the side.
 const note = `echo "$(cat side)" >> ../../toolchain/noted; `
 
 func runPair(t *testing.T, a, b runner.Job, turns runner.Turns) (*pairRecorder, runner.Summary, runner.Summary) {
@@ -359,4 +365,168 @@ func TestTheCallerSaysWhenPairsAreEnough(t *testing.T) {
 	a, b = sides(t, plan)
 	sink, _, _ = runPair(t, a, b, runner.Turns{Pairs: 2, Enough: func(events.TestCase, []events.Iteration, []events.Iteration) bool { return false }})
 	checkTold(t, sink, "block one/full x2, one/incr-full x2")
+}
+
+// until lets a plan end at a width that no machine reaches.
+func until(p suite.BenchmarkPlan, budget time.Duration) suite.BenchmarkPlan {
+	p.Until = &suite.Until{Min: 2, Width: 1e-9, Budget: budget}
+	return p
+}
+
+// Each case of a benchmark ends for itself, and its steps run on only where later cases need them.
+func TestCasesEndAtTheMostOrWhenTheirBudgetIsSpent(t *testing.T) {
+	script := note + `if ! [ -e $TACHO_WORK/seen ]; then sleep 1; fi; touch $TACHO_WORK/seen`
+	plan := planOf(shell("one", script), suite.DriverCommand, 3)
+	plan.Chain, plan.Cases = plan.Chain[1:3], plan.Cases[1:3]
+	plan = until(plan, 990*time.Millisecond)
+	plan.Benchmark.SourceDigest = "shipped"
+	a, b := sides(t, plan)
+	var sink recorder
+	if got, err := newRunner().Run(t.Context(), a, &sink); err != nil || got != (runner.Summary{Measured: 2}) {
+		t.Fatalf("Run = %+v, %v", got, err)
+	}
+	if len(sink.measured[0].Iterations) != 1 || sink.measured[0].Scenario != "incr-full" || len(sink.measured[1].Iterations) < 2 {
+		t.Errorf("measured %+v", sink.measured)
+	}
+	logged(t, sink.log, "one opt incr-full: the budget of 990ms is spent after 1 iteration")
+	logged(t, sink.log, "one opt incr-unchanged: iteration 1 of at most 3 took")
+
+	pairs, _, _ := runPair(t, a, b, runner.Turns{Pairs: 2})
+	checkTold(t, pairs, "block one/incr-full x1, one/incr-unchanged x2")
+	logged(t, pairs.log, "one opt incr-full: the budget of 990ms is spent after 1 pair")
+}
+
+func TestCasesEndAtTheMost(t *testing.T) {
+	plan := until(full(planOf(shell("one", "true"), suite.DriverCommand, 4)), 0)
+	plan.Benchmark.SourceDigest = "shipped"
+	a, b := sides(t, plan)
+	var sink recorder
+	if got, err := newRunner().Run(t.Context(), a, &sink); err != nil || got.Measured != 1 || len(sink.measured[0].Iterations) != 4 {
+		t.Fatalf("Run = %+v, %v, %+v", got, err, sink.measured)
+	}
+	logged(t, sink.log, "one opt full: 4 iterations: ")
+	pairs, _, _ := runPair(t, a, b, runner.Turns{})
+	checkTold(t, pairs, "block one/full x4")
+	logged(t, pairs.log, "one opt full: 4 pairs: ")
+	logged(t, pairs.log, "one opt full: pair 1 of at most 4: v1 took 0.")
+}
+
+func logged(t *testing.T, log []string, want string) {
+	t.Helper()
+	if !slices.ContainsFunc(log, func(l string) bool { return strings.HasPrefix(l, want) }) {
+		t.Errorf("%q is not logged: %q", want, log)
+	}
+}
+
+// Whatever is done, fails, and is in the plans: each test case ends once on each side, and pairs are in turn.
+func TestPairsProperty(t *testing.T) {
+	root := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		caches := rapid.SliceOfN(rapid.SampledFrom([]string{"none", "empty", "warm", "patched"}), 1, 3).Draw(t, "caches")
+		n, pairs := len(caches), rapid.IntRange(1, 5).Draw(t, "pairs")
+		plan := suite.BenchmarkPlan{Benchmark: suite.BenchmarkDef{Name: "b"}, Iterations: pairs, Timeout: time.Minute, Driver: "scripted"}
+		for i, c := range caches {
+			plan.Chain = append(plan.Chain, suite.Scenario{Name: events.Scenario(fmt.Sprint("s", i)), Cache: c})
+			plan.Cases = append(plan.Cases, events.TestCase{Benchmark: "b", Scenario: plan.Chain[i].Name})
+		}
+		slot := filepath.Join(root, "slot")
+		r := newRunner()
+		r.Measure.NoCgroup = true
+		var order []string
+		var fails, done [2][]bool
+		jobs := make([]runner.Job, 2)
+		for side := range jobs {
+			fails[side] = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) bool { return rapid.IntRange(0, 4).Draw(t, "fails") == 0 }), n, n).Draw(t, "fails")
+			done[side] = rapid.SliceOfN(rapid.Bool(), n, n).Draw(t, "done")
+			p := plan
+			p.Driver = fmt.Sprint("scripted", side)
+			r.Drivers[p.Driver] = turning{side, &order, fails[side]}
+			jobs[side] = runner.Job{Plans: []suite.BenchmarkPlan{p}, Slot: slot, Cache: filepath.Join(root, "cache"), Done: func(c events.TestCase) bool {
+				return done[side][slices.Index(plan.Cases, c)]
+			}}
+		}
+		var sink pairRecorder
+		ofA, ofB, err := r.RunPair(context.Background(), jobs[0], jobs[1], runner.Turns{}, &sink)
+		if err != nil {
+			t.Fatalf("RunPair: %v", err)
+		}
+		for side, got := range []runner.Summary{ofA, ofB} {
+			seen := map[events.TestCase]int{}
+			for _, block := range sink.blocks {
+				for _, c := range block[side] {
+					if seen[c.TestCase]++; len(c.Iterations) != pairs {
+						t.Fatalf("%v has %d pairs", c.TestCase, len(c.Iterations))
+					}
+				}
+			}
+			for _, line := range sink.told {
+				for i, c := range plan.Cases {
+					if strings.HasPrefix(line, []string{"a ", "b "}[side]) && strings.Contains(line+" ", fmt.Sprintf("/s%d ", i)) {
+						seen[c]++
+					}
+				}
+			}
+			for i, c := range plan.Cases {
+				want := 1
+				if done[side][i] {
+					want = 0
+				}
+				if seen[c] != want {
+					t.Fatalf("%v is accounted for %d times on side %d, want %d: %q", c, seen[c], side, want, sink.told)
+				}
+			}
+			if got.Measured+got.Skipped+got.Failed != n {
+				t.Fatalf("%+v of %d", got, n)
+			}
+		}
+		if !slices.Contains(fails[0], true) && !slices.Contains(fails[1], true) && !slices.Contains(done[0], true) && !slices.Contains(done[1], true) {
+			balanced(t, order, n)
+		}
+	})
+}
+
+// turning is a driver whose commands fail where the test wants it, and that notes the side of each.
+type turning struct {
+	side  int
+	order *[]string
+	fails []bool
+}
+
+func (d turning) Prepare(_ context.Context, s *runner.Slot, _ runner.Toolchain, p suite.BenchmarkPlan) (runner.Plan, error) {
+	var plan runner.Plan
+	for i := range p.Chain {
+		path := "/bin/true"
+		if d.fails[i] {
+			path = "/bin/false"
+		}
+		plan.Steps = append(plan.Steps, runner.Step{Cmd: measure.Cmd{Path: path}, Before: func(context.Context) error {
+			*d.order = append(*d.order, fmt.Sprint(d.side, " ", i))
+			own, err := os.ReadFile(s.Path("own"))
+			if err == nil && string(own) != fmt.Sprint(d.side) {
+				err = fmt.Errorf("the tree is that of side %s", own)
+			}
+			return err
+		}})
+	}
+	return plan, os.WriteFile(s.Path("own"), []byte(fmt.Sprint(d.side)), 0o600)
+}
+
+// balanced checks that both sides of a step follow each other, and that of each four pairs each side begins two, one after the
+// other side and one before.
+func balanced(t *rapid.T, order []string, steps int) {
+	var first []int
+	for k := 0; k+1 < len(order); k += 2 {
+		var a, b, i, j int
+		if _, err := fmt.Sscanf(order[k]+" "+order[k+1], "%d %d %d %d", &a, &i, &b, &j); err != nil || i != j || a == b || i != k/2%steps {
+			t.Fatalf("no pair at %d: %q", k, order)
+		}
+		if i == 0 {
+			first = append(first, a)
+		}
+	}
+	for n := 0; n < len(first); n++ {
+		if want := []int{0, 1, 1, 0}[n%4]; first[n] != want {
+			t.Fatalf("pair %d begins with side %d: %v", n, first[n], first)
+		}
+	}
 }

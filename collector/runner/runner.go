@@ -33,10 +33,9 @@ type Settings struct {
 	Nice int
 	// DisableASLR lays out their address space the same way every time.
 	DisableASLR bool
-	// CountInstructions adds the metric "instructions", counted by valgrind in a pass of its own. It needs an
-	// installed valgrind and a driver that measures single processes. It makes a case some thirty iterations longer,
-	// and the count is as good as a hardware counter's.
-	CountInstructions bool
+	// Counting says how instructions are counted; empty is measure.CountCounters. Valgrind takes a pass of its own, which makes
+	// a case some thirty to fifty iterations longer; the count is as good as a hardware counter's.
+	Counting measure.Counting
 }
 
 // New returns a runner with all drivers.
@@ -81,13 +80,18 @@ func (r *Runner) enter(ctx context.Context, slot string, limits measure.Limits, 
 		unlock()
 		return nil, nil, err
 	}
-	return r.limited(limits, sink), unlock, nil
+	shims := &measure.Shims{}
+	return r.limited(limits, sink, shims), func() {
+		shims.Close()
+		unlock()
+	}, nil
 }
 
-// limited returns what executes commands within limits.
-func (r *Runner) limited(limits measure.Limits, sink Sink) *measure.Runner {
+// limited returns what executes commands within limits, by shims.
+func (r *Runner) limited(limits measure.Limits, sink Sink, shims *measure.Shims) *measure.Runner {
 	limited := *r.Measure
-	limited.Limits, limited.Ended = limits, func(out measure.Outcome) { sink.Used(out.Use()) }
+	limited.Shims = shims
+	limited.Limits, limited.Counting, limited.Ended = limits, r.Settings.Counting, func(out measure.Outcome) { sink.Used(out.Use()) }
 	return &limited
 }
 
@@ -173,7 +177,7 @@ func (r *run) benchmark(ctx context.Context, p suite.BenchmarkPlan) error {
 				continue
 			}
 			if n, counted := counts[i]; counted && iteration == 1 {
-				taken.samples[0].Metrics[measure.Instructions] = n
+				addCount(taken.samples[0], n)
 			}
 			if !c.wanted[i] {
 				continue
@@ -259,41 +263,6 @@ func withoutCaches(p suite.BenchmarkPlan) error {
 	}
 	return nil
 }
-
-// count counts the instructions of the needed steps, in one more iteration before the others. If it cannot count a
-// step, it only logs that: the metric is then missing, and the case is measured all the same.
-func (r *run) count(ctx context.Context, p suite.BenchmarkPlan, c *chain, plan Plan) (map[int]float64, error) {
-	counts := map[int]float64{}
-	if !r.runner.Settings.CountInstructions || !plan.OneProcess {
-		return counts, nil
-	}
-	for i, s := range plan.Steps {
-		if !c.needed(i) {
-			continue
-		}
-		if s.Before != nil {
-			if err := s.Before(ctx); err != nil {
-				// The step will fail in the same way later, and then that is the failure of its test case.
-				r.sink.Log(fmt.Sprintf("%s %s: instructions are not counted: %v", p.Benchmark.Name, p.Chain[i].Name, err))
-				return counts, ctx.Err()
-			}
-		}
-		s.Cmd.DisableASLR, s.Cmd.Timeout = r.runner.Settings.DisableASLR, countingTimeout*p.Timeout
-		n, err := r.measure.CountInstructions(ctx, s.Cmd)
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		if err != nil {
-			r.sink.Log(fmt.Sprintf("%s %s: instructions are not counted: %v", p.Benchmark.Name, p.Chain[i].Name, err))
-			return counts, nil
-		}
-		counts[i] = n
-	}
-	return counts, nil
-}
-
-// countingTimeout is how many times longer a command may take while its instructions are counted.
-const countingTimeout = 50
 
 // taken is what one run of a step gave.
 type taken struct {

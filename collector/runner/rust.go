@@ -264,7 +264,7 @@ func (r *rustBuild) steps(leaf recording, changes *patches) (Plan, error) {
 	if leaf.writesFiles(r.verb) {
 		sizes = map[events.Metric]string{sizeArtifact: filepath.Join(out, "*")}
 	}
-	plan := Plan{Steps: make([]Step, len(r.plan.Chain)), OneProcess: true}
+	plan := Plan{Steps: make([]Step, len(r.plan.Chain))}
 	parts := shares(r.plan.Chain, len(changes.dirs))
 	for i, scenario := range r.plan.Chain {
 		whole := argv

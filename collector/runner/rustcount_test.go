@@ -14,7 +14,7 @@ import (
 func TestInstructionsAreCountedWhereValgrindIs(t *testing.T) {
 	job := rustJob(t, crate(), fullOnly(rustPlan("demo", 2, "rustc", "--profile", "check")))
 	r := newRunner()
-	r.Settings = runner.Settings{DisableASLR: true, CountInstructions: true}
+	r.Settings = runner.Settings{DisableASLR: true, Counting: measure.CountValgrind}
 	var counts []float64
 	for range 2 {
 		var sink recorder

@@ -27,7 +27,7 @@ func (f narrowing) enough(until *suite.Until, i, n, most int, noun string, sides
 	}
 	narrow, half := true, 0.0
 	for _, c := range sides {
-		for _, samples := range deciding(c.samples[i], until.Times) {
+		for _, samples := range deciding(c.runs[i], until.Times) {
 			yes, width := f(samples, until.Width)
 			narrow, half = narrow && yes, max(half, width)
 		}

@@ -37,7 +37,7 @@ var house = map[string]floor{
 	"webhook": parts, "poller": parts, "scheduler": parts, "collector": parts, "collector/supervisor": parts, "projector": parts,
 	"reporter": parts, "website": parts, "watchdog": parts, "hook": parts,
 
-	"cmd/tacho": program, "internal/cli": program, "internal/node": program,
+	"cmd/tacho": program, "internal/cli": program, "internal/node": program, "internal/ab": program,
 
 	"internal": beside, "docker": beside,
 }
@@ -68,7 +68,7 @@ var neighbours = map[string][]string{
 	"internal/datadir": {"control"},
 
 	"cmd/tacho":    {"internal/cli"},
-	"internal/cli": {"internal/node"},
+	"internal/cli": {"internal/ab", "internal/node"},
 }
 
 // known are the packages that internal ones may import: the words that they need, and the log.

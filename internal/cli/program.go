@@ -109,6 +109,7 @@ type commands struct {
 	Job       jobCmd        `cmd:"" help:"Ask about one job."`
 	Logs      logsCmd       `cmd:"" help:"Show the output of a job."`
 	Compare   compareCmd    `cmd:"" help:"Compare the results of two artifacts."`
+	AB        abCmd         `cmd:"" name:"ab" help:"Measure two programs, directories or git revisions in turns on this machine, without a server."`
 	GitHub    githubCmd     `cmd:"" name:"github" help:"Show deliveries from GitHub, and the comments for it."`
 	Events    eventsCmd     `cmd:"" help:"Read the log."`
 	Trace     traceCmd      `cmd:"" help:"Show what led to a request, job or event, and what came of it."`
@@ -251,6 +252,13 @@ func (p *Program) report(ctx context.Context, err error) int {
 	}
 	if errors.Is(err, errDiffers) {
 		return ExitFailed
+	}
+	var own codeError
+	if errors.As(err, &own) {
+		if own.cause != nil {
+			fmt.Fprintln(p.Stderr, "tacho:", own.cause)
+		}
+		return own.code
 	}
 	fmt.Fprintln(p.Stderr, "tacho:", p.explain(err))
 	var answer *client.Error

@@ -296,9 +296,13 @@ func (c *Collector) machine() (*collector.Machine, error) {
 	if err != nil {
 		return nil, err
 	}
+	counting, err := measure.ParseCounting(conf.Instructions)
+	if err != nil {
+		return nil, err
+	}
 	return &collector.Machine{
 		Turns: shared, MeasureShared: conf.Measure == config.MeasureShared, Before: conf.Before, After: conf.After,
-		Artifacts: store, Runner: runner.New(runner.Settings{CPUs: conf.CPUs, Nice: conf.Nice, DisableASLR: true, CountInstructions: conf.CountInstructions}),
+		Artifacts: store, Runner: runner.New(runner.Settings{CPUs: conf.CPUs, Nice: conf.Nice, DisableASLR: true, Counting: counting}),
 		Slot: filepath.Join(cache, "slots", fmt.Sprintf("%08x", sum.Sum32())), Cache: filepath.Join(cache, "build"), Sources: sources,
 	}, nil
 }

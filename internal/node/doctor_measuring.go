@@ -20,6 +20,7 @@ func (h *Host) doctorMeasuring(ctx context.Context) []Finding {
 		}}
 	}
 	findings := append(doctorTools(), h.doctorBuilds(ctx)...)
+	findings = append(findings, h.doctorCounting(ctx))
 	return append(findings, doctorMetrics(ctx)...)
 }
 
@@ -41,7 +42,7 @@ func doctorGit() Finding {
 func doctorTools() []Finding {
 	return []Finding{
 		tool{"go", "fetches Go toolchains, for suites with the artifact kind go-toolchain", "install Go from https://go.dev/dl"}.find(),
-		tool{"valgrind", "counts instructions where the processor's counters are not available", "apt-get install valgrind"}.find(),
+		tool{"valgrind", "counts instructions where the processor does not (collector.instructions)", "apt-get install valgrind"}.find(),
 	}
 }
 

@@ -59,7 +59,7 @@ func moreOf(judged Turned, seconds float64) (a Advice, needed float64) {
 	needed = math.Ceil(n * math.Pow(half/gap, 2))
 	switch {
 	case !(needed < manyPairs):
-		a.Gain = fmt.Sprintf("little: the interval reaches %s to each side after %s, and a change of %s lies too near to what it must be told from",
+		a.Gain = fmt.Sprintf("that would give little: the interval reaches %s to each side after %s, and a change of %s lies too near to what it must be told from",
 			Percent(half), phrase.Count(judged.Pairs, "pair"), Percent(*judged.Change))
 		return a, needed
 	case needed <= n:
@@ -94,7 +94,11 @@ func calmer(t Turns, judged Turned, needed float64) (Advice, bool) {
 		}
 	}
 	a.Gain = fmt.Sprintf("%d of %d pairs have interference on record", judged.Disturbed, judged.Pairs)
-	if len(clean) < 4 {
+	switch {
+	case len(clean) == 0:
+		a.Gain = "all pairs have interference on record, so that nothing is known of the machine without it"
+		return a, true
+	case len(clean) < 4:
 		a.Gain += ", and the others are too few to say what the machine does without it"
 		return a, true
 	}

@@ -18,6 +18,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(text))
 	f.Add([]byte(choices(f)))
 	f.Add([]byte(strings.ReplaceAll(text, "= [", "= [{},")))
+	f.Add([]byte(strings.ReplaceAll(strings.Replace(text, "version = 1", "version = 2", 1), "iterations = 3", "iterations = "+fiveToThirty)))
 	f.Add([]byte(strings.ReplaceAll(text, "[[", "[")))
 	f.Add([]byte("a = {b.c = [[[{d = 1}]]]}\n[[x.y]]\n[x.y.z]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -52,6 +53,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(golden)
 	f.Add(load(f, "testdata/choices.toml").Canonical())
+	f.Add(bytes.ReplaceAll(golden, []byte(`"iterations":3`), []byte(`"iterations":{"max":30,"min":5,"until":"0.5 %"}`)))
 	f.Add([]byte(`{"version":1,"benchmarks":[{}],"kinds":[{"primary":true}],"targets":[{"sets":-3}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := Parse(data)
