@@ -65,7 +65,7 @@ func (s *state) batchRowChanges(b *pgx.Batch) error {
 		put(b, "job_queue", changed(s.jobs, s.dirtyJobs)),
 		// Attempts are in the order of their tokens: one ends before the next one of its lane begins.
 		put(b, "attempt", attempts), put(b, "lane", changed(s.works, s.dirtyLanes)),
-		put(b, "collector_config", changed(s.collectors, s.dirtyCollectors)), add(b, "error", s.errors), put(b, "output", slices.Collect(maps.Values(s.outputs))), s.batchAssignments(b),
+		put(b, "collector_config", changed(s.collectors, s.dirtyCollectors)), add(b, "error", s.errors), batchRows(b, "put_blocks", "block", s.blocks), put(b, "output", slices.Collect(maps.Values(s.outputs))), s.batchAssignments(b),
 		put(b, "alert", changed(s.alerts, s.dirtyAlerts)), put(b, "delivery", changed(s.deliveries, s.dirtyDeliveries)),
 		put(b, "outbox", changed(s.outbox, s.dirtyOutbox)), s.batchExpectations(b), s.batchUses(b),
 		put(b, "account", changed(s.accounts, s.dirtyAccounts)), put(b, "named_queue", changed(s.namedQueues, s.dirtyQueues)), s.batchShares(b),
