@@ -9,6 +9,7 @@ import (
 
 	"github.com/tachobench/tacho/collector/measure"
 	"github.com/tachobench/tacho/collector/runner"
+	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/ab"
 	"github.com/tachobench/tacho/internal/usage"
 	"github.com/tachobench/tacho/rules/compare"
@@ -18,6 +19,9 @@ type abCmd struct {
 	A    string   `arg:"" help:"Program, directory or git revision to compare with."`
 	B    string   `arg:"" help:"Program, directory or git revision that is judged."`
 	Args []string `arg:"" optional:"" help:"After --: the arguments of both programs, or the command that runs in both directories or revisions." placeholder:"ARGS"`
+
+	Suite     string             `help:"Measure the benchmarks of this suite; A and B are the directories of two artifacts." placeholder:"FILE"`
+	Benchmark []events.Benchmark `help:"With --suite: only this benchmark; may be repeated." placeholder:"NAME"`
 
 	Build        string           `help:"A and B are revisions: check both out beside this repository, and build each with this command for the shell." placeholder:"COMMAND"`
 	EnvA         []string         `help:"Variable for A alone; may be repeated." placeholder:"K=V" sep:"none"`
@@ -45,6 +49,7 @@ func (*abCmd) Help() string {
   tacho ab old/ new/ -- ./bench                 one command in two directories
   tacho ab main HEAD --build make -- ./bench    two git revisions
   tacho ab ./bench ./bench --env-b GOGC=off     one program under two settings
+  tacho ab go1.25/ go1.26/ --suite suite.toml   the benchmarks of a suite, with two artifacts
 
 Exit codes: 0 measured, 1 what --fail-on names, or measuring itself failed, 2 wrong usage, 4 a side or its build failed, 130 interrupted; what is known so far is printed.`
 }
@@ -74,6 +79,12 @@ func (e codeError) Unwrap() error { return e.cause }
 
 // Run compares two sides.
 func (c *abCmd) Run(ctx context.Context, p *Program) error {
+	if c.Suite != "" {
+		return c.runSuite(ctx, p)
+	}
+	if len(c.Benchmark) > 0 {
+		return usage.Errorf("--benchmark needs --suite: it names benchmarks of a suite")
+	}
 	plan, err := c.plan(p)
 	if err != nil {
 		return err
