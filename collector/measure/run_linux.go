@@ -112,7 +112,7 @@ func (r *Runner) give(ctx context.Context, s *shim, o order) (out Outcome, begun
 	close(ended)
 	<-watched
 	var end error
-	if s.spent {
+	if s.spent.Load() {
 		end = s.end()
 	} else {
 		r.Shims.keep(s)
