@@ -88,14 +88,14 @@ func (r *Runner) give(ctx context.Context, s *shim, o order) (out Outcome, begun
 		return Outcome{}, true, err
 	}
 	defer st.close()
+	o.Loopback, o.Stdin, o.Held = s.loopback, len(o.Cmd.Stdin) > 0, len(r.Held)
+	files := slices.Concat(st.theirs, o.Cmd.Files, r.Held)
+	o.Cmd.Stdin = nil
 	ended, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)
 		r.watch(ctx, ended, s, o)
 	}()
-	o.Loopback, o.Stdin, o.Held = s.loopback, len(o.Cmd.Stdin) > 0, len(r.Held)
-	files := slices.Concat(st.theirs, o.Cmd.Files, r.Held)
-	o.Cmd.Stdin = nil
 	var answer report
 	err = s.send(o, files)
 	begun = err == nil
@@ -112,7 +112,7 @@ func (r *Runner) give(ctx context.Context, s *shim, o order) (out Outcome, begun
 	close(ended)
 	<-watched
 	var end error
-	if s.spent {
+	if s.spent.Load() {
 		end = s.end()
 	} else {
 		r.Shims.keep(s)

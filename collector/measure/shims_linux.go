@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -42,7 +43,7 @@ func (k *Shims) take(noNet bool) *shim {
 
 // keep keeps a shim that has nothing to do, or ends it. A nil receiver keeps none.
 func (k *Shims) keep(s *shim) {
-	if k != nil && !s.spent && k.add(s) {
+	if k != nil && !s.spent.Load() && k.add(s) {
 		return
 	}
 	_ = s.end() // it was killed
@@ -82,7 +83,7 @@ type shim struct {
 	noNet, loopback bool
 	noNetwork       string
 	// spent says that it can have no more orders: it was told to stop, or killed.
-	spent bool
+	spent atomic.Bool
 }
 
 // startShim starts a shim. If its commands must have no network and the machine allows it, the shim gets a network namespace
@@ -182,13 +183,13 @@ const maxFiles = 253
 
 // stop tells the shim to stop: the end of the orders means that.
 func (s *shim) stop() {
-	s.spent = true
+	s.spent.Store(true)
 	_ = s.conn.CloseWrite()
 }
 
 // kill kills the shim, and with it its command.
 func (s *shim) kill() {
-	s.spent = true
+	s.spent.Store(true)
 	_ = s.cmd.Process.Kill() // an error means that it has just ended
 }
 
