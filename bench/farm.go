@@ -246,6 +246,11 @@ func (f *Farm) Run(ctx context.Context, spec events.JobSpec, _ suite.Definitions
 	return err
 }
 
+// RunPair implements collector.Bench. The farm has no matched jobs, so it has no parents beside them.
+func (f *Farm) RunPair(ctx context.Context, _, own collector.Half, d suite.Definitions, sink collector.PairSink) error {
+	return f.Run(ctx, own.Spec, d, own.Done, sink)
+}
+
 func (f *Farm) note(times *[]time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -113,8 +113,8 @@ func (a *attempt) measure(ctx context.Context) error {
 
 // doneOf reports for an artifact which of its test cases already have results.
 func (a *attempt) doneOf(of events.Artifact) func(events.TestCase) bool {
-	done := a.done[of.Tag]
-	return func(tc events.TestCase) bool { return done[tc] }
+	done, here := a.done[of.Tag], a.sink.here
+	return func(tc events.TestCase) bool { return done[tc] || here[of.Tag][tc] }
 }
 
 // end turns the outcome of the run into the command that ends the attempt. The counts of a pair are those of its own

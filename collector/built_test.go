@@ -178,7 +178,7 @@ func TestTheSidesOfAPairHaveTheirInputs(t *testing.T) {
 	a := &attempt{spec: kindOf(d, "compile", "v2", in("j1", "program"), in("j2", "program"))}
 	a.spec.Against = &events.Artifact{Suite: d.Name, Tag: "v1", Kind: events.Master}
 	turns, err := a.turns(d)
-	if err != nil || len(turns) != 2 || turns[0].spec.Inputs[0].JobID != "j2" || turns[1].spec.Inputs[0].JobID != "j1" {
+	if err != nil || len(turns) != 1 || turns[0].parent.spec.Inputs[0].JobID != "j2" || turns[0].own.spec.Inputs[0].JobID != "j1" {
 		t.Errorf("%v, %+v", err, turns)
 	}
 }
@@ -200,7 +200,7 @@ func TestAPairOfBuiltArtifactsIsMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	ran, err := os.ReadFile(filepath.Join(dir, "ran"))
-	if err != nil || string(ran) != "one\none\ntwo\ntwo\n" || s.measured != 1 {
+	if err != nil || string(ran) != "one\ntwo\ntwo\none\n" || s.measured != 1 {
 		t.Errorf("%q, %v, measured %d", ran, err, s.measured)
 	}
 }

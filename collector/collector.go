@@ -110,6 +110,10 @@ type Bench interface {
 	// Run measures the test cases for which done is false. It returns a *PermanentError when trying again would not
 	// help, ctx's error when it was stopped, and any other error when a later try may succeed.
 	Run(ctx context.Context, spec events.JobSpec, d suite.Definitions, done func(events.TestCase) bool, sink Sink) error
+	// RunPair measures a job for two artifacts in turns, pair after pair, so that both have the machine in the same state: each
+	// test case that no side has done. What only one side has, needs or can measure, it measures alone. The errors are those of
+	// Run, about the side that sink was told last.
+	RunPair(ctx context.Context, parent, own Half, d suite.Definitions, sink PairSink) error
 }
 
 // Sink takes what a Bench reports. An error from it ends the run, and Run returns it unchanged.

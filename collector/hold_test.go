@@ -80,6 +80,10 @@ func (waiting) Run(ctx context.Context, _ events.JobSpec, _ suite.Definitions, _
 	return ctx.Err()
 }
 
+func (w waiting) RunPair(ctx context.Context, _, own Half, d suite.Definitions, sink PairSink) error {
+	return w.Run(ctx, own.Spec, d, own.Done, sink)
+}
+
 // A collector that drains finishes the job in hand, but not one that has only waited.
 func TestADrainEndsAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -25,6 +25,11 @@ func (f talker) Run(ctx context.Context, spec events.JobSpec, _ suite.Definition
 	return f(ctx, spec, sink)
 }
 
+// RunPair implements Bench.
+func (f talker) RunPair(ctx context.Context, _, own Half, _ suite.Definitions, sink PairSink) error {
+	return f(ctx, own.Spec, sink)
+}
+
 // shelf keeps chunks, of each job by itself. While it is shut, writers wait, or are told that it is not reachable.
 type shelf struct {
 	mu     sync.Mutex

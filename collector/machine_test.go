@@ -3,6 +3,7 @@ package collector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -276,11 +277,16 @@ func TestAMachineMeasuresAPair(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var of []events.Tag
-	for _, e := range history {
-		of = append(of, e.Fact.(events.TestCasesMeasured).Artifact.Tag)
+	if len(history) != 1 || s.measured != 1 {
+		t.Fatalf("%d events, %d counted", len(history), s.measured)
 	}
-	if !slices.Equal(of, []events.Tag{"v0", "v1"}) || s.measured != 1 {
-		t.Errorf("results of %q, %d counted", of, s.measured)
+	var of []string
+	for _, side := range history[0].Fact.(events.TestCasesMeasured).Sides() {
+		for _, c := range side.Cases {
+			of = append(of, fmt.Sprintf("%s of %s, %d times", c.Benchmark, side.Artifact.Tag, len(c.Iterations)))
+		}
+	}
+	if !slices.Equal(of, []string{"echo of v1, 2 times", "echo of v0, 2 times"}) {
+		t.Errorf("results of %q", of)
 	}
 }

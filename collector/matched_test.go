@@ -49,30 +49,93 @@ func (b *slow) Run(ctx context.Context, spec events.JobSpec, d suite.Definitions
 			if done(c) {
 				continue
 			}
-			select {
-			case <-time.After(time.Minute):
-			case <-ctx.Done():
-				if !b.stuck {
-					return ctx.Err()
-				}
+			ok, err := b.one(ctx, spec.Artifact, c, sink)
+			if err == nil && ok {
+				err = sink.Measured(ctx, measuredOnce(c))
 			}
-			if len(b.uses) > 0 {
-				sink.Used(b.uses[0])
-				b.uses = b.uses[1:]
-			}
-			if b.fails != nil {
-				if kind := b.fails(spec.Artifact, c); kind != "" {
-					if err := sink.Failed(ctx, kind, string(c.Benchmark), &c, string(kind)+" of "+string(spec.Artifact.Tag)); err != nil {
-						return err
-					}
-					continue
-				}
-			}
-			b.measured = append(b.measured, fmt.Sprintf("%s of %s", c.Benchmark, spec.Artifact.Tag))
-			if err := sink.Measured(ctx, events.MeasuredCase{TestCase: c, Iterations: []events.Iteration{{}}}); err != nil {
+			if err != nil {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// one measures a test case of one side.
+func (b *slow) one(ctx context.Context, of events.Artifact, c events.TestCase, sink Sink) (ok bool, err error) {
+	select {
+	case <-time.After(time.Minute):
+	case <-ctx.Done():
+		if !b.stuck {
+			return false, ctx.Err()
+		}
+	}
+	if len(b.uses) > 0 {
+		sink.Used(b.uses[0])
+		b.uses = b.uses[1:]
+	}
+	if b.fails != nil {
+		if kind := b.fails(of, c); kind != "" {
+			return false, sink.Failed(ctx, kind, string(c.Benchmark), &c, string(kind)+" of "+string(of.Tag))
+		}
+	}
+	b.measured = append(b.measured, fmt.Sprintf("%s of %s", c.Benchmark, of.Tag))
+	return true, nil
+}
+
+func measuredOnce(c events.TestCase) events.MeasuredCase {
+	return events.MeasuredCase{TestCase: c, Iterations: []events.Iteration{{}}}
+}
+
+// RunPair implements Bench.
+func (b *slow) RunPair(ctx context.Context, parent, own Half, d suite.Definitions, sink PairSink) error {
+	halves := []Half{parent, own}
+	for i, h := range halves {
+		if err := sink.Side(ctx, i == 1); err != nil {
+			return err
+		}
+		if b.refuse == nil {
+			continue
+		}
+		if err := b.refuse(h.Spec); err != nil {
+			return err
+		}
+	}
+	plans, err := d.Plan(own.Spec)
+	if err != nil {
+		return err
+	}
+	for i, p := range plans {
+		sink.Started(p.Benchmark.Name, i, len(plans))
+		for _, c := range p.Cases {
+			if err := b.both(ctx, halves, c, sink); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// both measures a test case of both sides: in turns, if none has it and none fails.
+func (b *slow) both(ctx context.Context, halves []Half, c events.TestCase, sink PairSink) (err error) {
+	var ok [2]bool
+	for i, h := range halves {
+		if h.Done(c) {
+			continue
+		}
+		if err := sink.Side(ctx, i == 1); err != nil {
+			return err
+		}
+		if ok[i], err = b.one(ctx, h.Spec.Artifact, c, sink); err != nil {
+			return err
+		}
+	}
+	m := measuredOnce(c)
+	switch {
+	case ok[0] && ok[1]:
+		return sink.Block(ctx, []events.MeasuredCase{m}, []events.MeasuredCase{m})
+	case ok[0] || ok[1]:
+		return errors.Join(sink.Side(ctx, ok[1]), sink.Measured(ctx, m))
 	}
 	return nil
 }
@@ -82,7 +145,11 @@ func (s *stage) results(lane events.Lane, id events.JobID) (out []string) {
 	s.t.Helper()
 	for _, f := range told[events.TestCasesMeasured](s, events.ResultSubject(lane, id)) {
 		for _, c := range f.Cases {
-			out = append(out, fmt.Sprintf("%s of %s, attempt %d", c.Benchmark, f.Artifact.Tag, f.Attempt))
+			of := string(f.Artifact.Tag)
+			if f.Beside != nil {
+				of += " beside " + string(f.Beside.Artifact.Tag)
+			}
+			out = append(out, fmt.Sprintf("%s of %s, attempt %d", c.Benchmark, of, f.Attempt))
 		}
 	}
 	return out
@@ -237,7 +304,7 @@ func TestALostConnectionMayCostTheJob(t *testing.T) {
 					await(s, events.ResultSubject(pool0, "j1"), func(events.TestCasesMeasured) bool { return true })
 					wire.cut.Store(true)
 					time.Sleep(5 * time.Minute) // of the bubble
-					want := []string{"x of v1, attempt 1", "x of v2, attempt 1", "y of v1, attempt 1", "y of v2, attempt 1"}
+					want := []string{"x of v2 beside v1, attempt 1", "y of v2 beside v1, attempt 1"}
 					if moved {
 						s.move(pool0, job.Move{Place: 1, JobID: "j1", Lost: true, Reason: "silent"})
 						want = want[:1]
@@ -312,7 +379,7 @@ func TestAPairMeasuresBothSides(t *testing.T) {
 		measured      int
 	}{
 		"in turns": {
-			results: []string{"x of v1", "x of v2", "y of v1", "y of v2"}, outcome: events.Success, measured: 2,
+			results: []string{"x of v2 beside v1", "y of v2 beside v1"}, outcome: events.Success, measured: 2,
 		},
 		"without the parent's artifact": {
 			bench: slow{refuse: func(spec events.JobSpec) error {
@@ -331,7 +398,7 @@ func TestAPairMeasuresBothSides(t *testing.T) {
 				}
 				return ""
 			}},
-			results: []string{"x of v2", "y of v1", "y of v2"}, errs: []string{"v1: benchmark x: benchmark of v1"}, outcome: events.Success, measured: 2,
+			results: []string{"x of v2", "y of v2 beside v1"}, errs: []string{"v1: benchmark x: benchmark of v1"}, outcome: events.Success, measured: 2,
 		},
 		"with a benchmark that fails for the child": {
 			bench: slow{fails: func(of events.Artifact, c events.TestCase) events.ErrorKind {
@@ -340,7 +407,7 @@ func TestAPairMeasuresBothSides(t *testing.T) {
 				}
 				return ""
 			}},
-			results: []string{"x of v1", "y of v1", "y of v2"}, errs: []string{"v2: timeout x: timeout of v2"}, outcome: events.Failure, measured: 1,
+			results: []string{"x of v1", "y of v2 beside v1"}, errs: []string{"v2: timeout x: timeout of v2"}, outcome: events.Failure, measured: 1,
 		},
 		"with a benchmark that wants more memory than is reserved": {
 			bench: slow{fails: func(of events.Artifact, c events.TestCase) events.ErrorKind {
@@ -349,7 +416,7 @@ func TestAPairMeasuresBothSides(t *testing.T) {
 				}
 				return ""
 			}},
-			results: []string{"y of v1", "y of v2"}, errs: []string{"v1: memory x: memory of v1", "v2: memory x: memory of v2"},
+			results: []string{"y of v2 beside v1"}, errs: []string{"v1: memory x: memory of v1", "v2: memory x: memory of v2"},
 			outcome: events.Failure, reason: "1 test case failed, 1 was measured: memory of v2", measured: 1,
 		},
 		"without the child's artifact": {
@@ -359,7 +426,7 @@ func TestAPairMeasuresBothSides(t *testing.T) {
 				}
 				return nil
 			}},
-			results: []string{"x of v1"}, errs: []string{"v2: artifact job: v2 is gone"}, outcome: events.Failure,
+			errs: []string{"v2: artifact job: v2 is gone"}, outcome: events.Failure,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

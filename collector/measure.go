@@ -67,10 +67,6 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 		sink.Log(fmt.Sprintf("nothing to measure: all test cases of %s have results", phrase.Count(len(plans), "planned benchmark")))
 		return nil
 	}
-	uploads, err := d.UploadsOf(spec.Kind)
-	if err != nil {
-		return &PermanentError{Kind: events.ErrorDefinitions, Err: err}
-	}
 	programs, err := m.programs(ctx, d)
 	if err != nil {
 		return err
@@ -84,14 +80,28 @@ func (m *Machine) Run(ctx context.Context, spec events.JobSpec, d suite.Definiti
 	if taken || err != nil {
 		return err
 	}
-	_, err = m.Runner.Run(ctx, runner.Job{
-		Plans: plans, Toolchain: in.toolchain, Turn: m.take(m.kindOf(spec), spec.ID, sink), Slot: m.Slot, Cache: m.Cache, Done: done, Limits: in.limits, Caches: in.caches.dir,
+	job, err := m.jobOf(Half{spec, done}, d, plans, programs, in, sink)
+	if err != nil {
+		return err
+	}
+	_, err = m.Runner.Run(ctx, job, runnerSink{sink})
+	return err
+}
+
+// jobOf returns what the runner is to measure, with an artifact that was fetched.
+func (m *Machine) jobOf(half Half, d suite.Definitions, plans []suite.BenchmarkPlan, programs definitions.Programs, in fetched, sink Sink) (runner.Job, error) {
+	spec := half.Spec
+	uploads, err := d.UploadsOf(spec.Kind)
+	if err != nil {
+		return runner.Job{}, &PermanentError{Kind: events.ErrorDefinitions, Err: err}
+	}
+	return runner.Job{
+		Plans: plans, Toolchain: in.toolchain, Turn: m.take(m.kindOf(spec), spec.ID, sink), Slot: m.Slot, Cache: m.Cache, Done: half.Done, Limits: in.limits, Caches: in.caches.dir,
 		Uploads: uploads, Storage: m.storage(spec, sink),
 		Source: func(_ context.Context, b suite.BenchmarkDef, dir string) error {
 			return materialise(programs, b.Source, b.SourceDigest, dir)
 		},
-	}, runnerSink{sink})
-	return err
+	}, nil
 }
 
 // fetched is what a job runs with.

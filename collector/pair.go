@@ -10,17 +10,20 @@ import (
 	"github.com/tachobench/tacho/rules/suite"
 )
 
-// pairTurn is one benchmark of one side of a pair.
+// pairTurn is one benchmark of a pair: its test cases on both sides. The parent has none of a benchmark that it lacks.
 type pairTurn struct {
+	parent, own side
+}
+
+// side is one side of a benchmark.
+type side struct {
 	// spec is the job, cut down to the benchmark and to the artifact of the side.
-	spec events.JobSpec
-	// cases are the test cases that the turn measures.
+	spec  events.JobSpec
 	cases []events.TestCase
 }
 
-// pair measures an artifact and that of its parent on this machine. For each benchmark it measures the parent's side
-// first and then its own, so that both have the machine in the same state. It skips what already has results by this
-// machine, on each side by itself.
+// pair measures an artifact and that of its parent on this machine, benchmark after benchmark, each in turns. It skips what
+// already has results by this machine. What only one side lacks is measured alone.
 //
 // The parent's side never fails the job. Its errors are recorded for the parent's artifact, and the own side is
 // measured all the same. If the parent's artifact can perhaps be had later, the attempt ends with a transient error,
@@ -32,29 +35,54 @@ func (a *attempt) pair(ctx context.Context, d suite.Definitions) error {
 		return &PermanentError{Kind: events.ErrorDefinitions, Err: err}
 	}
 	for _, t := range turns {
-		a.sink.total += len(t.cases)
+		a.sink.total += len(t.parent.cases) + len(t.own.cases)
 	}
 	alone := false
 	for _, t := range turns {
-		if own := t.spec.Artifact == a.spec.Artifact; (own || !alone) && a.missing(t) {
-			// What fails here was measured of the other side.
-			if err := a.sink.turnTo(ctx, t.spec.Artifact); err != nil {
-				return err
-			}
-			err := a.c.Bench.Run(ctx, t.spec, d, a.doneOf(t.spec.Artifact), a.sink)
-			if err != nil && !own {
+		if !alone {
+			err := a.both(ctx, d, t)
+			if err != nil && !a.sink.owns() {
 				err, alone = a.excuse(ctx, err), true
 			}
 			if err != nil {
 				return err
 			}
 		}
-		a.sink.before += len(t.cases)
+		if alone {
+			if err := a.one(ctx, d, t.own); err != nil {
+				return err
+			}
+		}
+		a.sink.before += len(t.parent.cases) + len(t.own.cases)
 	}
-	return nil
+	return a.sink.turnTo(ctx, a.spec.Artifact)
 }
 
-// turns returns the turns of both sides in their order.
+// both measures a benchmark: in turns if both sides lack results.
+func (a *attempt) both(ctx context.Context, d suite.Definitions, t pairTurn) error {
+	if !a.missing(t.parent) || !a.missing(t.own) {
+		if err := a.one(ctx, d, t.parent); err != nil {
+			return err
+		}
+		return a.one(ctx, d, t.own)
+	}
+	half := func(s side) Half { return Half{s.spec, a.doneOf(s.spec.Artifact)} }
+	return a.c.Bench.RunPair(ctx, half(t.parent), half(t.own), d, a.sink)
+}
+
+// one measures what one side of a benchmark lacks.
+func (a *attempt) one(ctx context.Context, d suite.Definitions, s side) error {
+	if !a.missing(s) {
+		return nil
+	}
+	// What fails here was measured of the other side.
+	if err := a.sink.turnTo(ctx, s.spec.Artifact); err != nil {
+		return err
+	}
+	return a.c.Bench.Run(ctx, s.spec, d, a.doneOf(s.spec.Artifact), a.sink)
+}
+
+// turns returns the benchmarks of a pair in their order.
 func (a *attempt) turns(d suite.Definitions) ([]pairTurn, error) {
 	own, parent := a.spec, a.spec
 	parent.Artifact = *a.spec.Against
@@ -71,26 +99,23 @@ func (a *attempt) turns(d suite.Definitions) ([]pairTurn, error) {
 	for _, p := range before {
 		of[p.Benchmark.Name] = p.Cases
 	}
-	var turns []pairTurn
-	for _, p := range plans {
+	turns := make([]pairTurn, len(plans))
+	for i, p := range plans {
 		name := p.Benchmark.Name
-		if cases, both := of[name]; both {
-			turns = append(turns, oneTurn(parent, name, cases))
-		}
-		turns = append(turns, oneTurn(own, name, p.Cases))
+		turns[i] = pairTurn{oneSide(parent, name, of[name]), oneSide(own, name, p.Cases)}
 	}
 	return turns, nil
 }
 
-func oneTurn(side events.JobSpec, name events.Benchmark, cases []events.TestCase) pairTurn {
-	side.Benchmarks = []string{string(name)}
-	return pairTurn{side, cases}
+func oneSide(spec events.JobSpec, name events.Benchmark, cases []events.TestCase) side {
+	spec.Benchmarks = []string{string(name)}
+	return side{spec, cases}
 }
 
-// missing reports whether a turn has test cases without results.
-func (a *attempt) missing(t pairTurn) bool {
-	done := a.doneOf(t.spec.Artifact)
-	return slices.ContainsFunc(t.cases, func(c events.TestCase) bool { return !done(c) })
+// missing reports whether a side has test cases without results.
+func (a *attempt) missing(s side) bool {
+	done := a.doneOf(s.spec.Artifact)
+	return slices.ContainsFunc(s.cases, func(c events.TestCase) bool { return !done(c) })
 }
 
 // excuse records an error of the parent's side. It returns nil if the own side is to be measured alone now, and else

@@ -57,7 +57,9 @@ func foldResults(history []events.Recorded, from events.Digest) earlier {
 			continue
 		}
 		if f, ok := f.(events.TestCasesMeasured); ok && (from == "" || from == f.Environment) {
-			out.done.add(f.Artifact.Tag, f.Cases)
+			for _, side := range f.Sides() {
+				out.done.add(side.Artifact.Tag, side.Cases)
+			}
 		}
 	}
 	return out
@@ -94,6 +96,8 @@ type sink struct {
 	// bytes is how large pending is as JSON.
 	bytes   int
 	flushed time.Time
+	// here are the test cases that the attempt has measured so far.
+	here measured
 	// measured and failed count the test cases of the job's own artifact.
 	measured, failed int
 	// exceeded says how the first of them wanted more memory than the job reserves; empty when none did.
@@ -113,7 +117,7 @@ type sink struct {
 
 func newSink(a *attempt, version events.Seq) *sink {
 	return &sink{
-		a: a, version: version, of: a.spec.Artifact, flushed: a.c.Clock(),
+		a: a, version: version, of: a.spec.Artifact, here: measured{}, flushed: a.c.Clock(),
 		out: spool.New(spool.Config{Memory: outputMemory, File: outputFile, Dir: a.c.SpoolDir}),
 	}
 }
@@ -208,6 +212,7 @@ func (s *sink) Measured(ctx context.Context, c events.MeasuredCase) error {
 		}
 	}
 	s.pending, s.bytes = append(s.pending, c), s.bytes+len(text)
+	s.here.add(s.of.Tag, []events.MeasuredCase{c})
 	if s.owns() {
 		s.measured++
 	}
@@ -243,13 +248,18 @@ func (s *sink) flush(ctx context.Context) error {
 	if len(s.pending) == 0 {
 		return nil
 	}
-	a := s.a
 	cases := s.pending
 	s.pending, s.bytes = nil, 0
-	return s.record(ctx, events.TestCasesMeasured{
-		Lane: a.c.Lane, JobID: a.spec.ID, Artifact: s.of, Collector: a.c.Name, Token: a.token, Attempt: a.number,
-		Definitions: a.spec.Definitions, Environment: a.c.Environment.Fingerprint, Cases: cases,
-	})
+	return s.record(ctx, s.measuredOf(s.of, cases, nil))
+}
+
+// measuredOf returns the fact that test cases were measured.
+func (s *sink) measuredOf(of events.Artifact, cases []events.MeasuredCase, beside *events.Beside) events.TestCasesMeasured {
+	a := s.a
+	return events.TestCasesMeasured{
+		Lane: a.c.Lane, JobID: a.spec.ID, Artifact: of, Collector: a.c.Name, Token: a.token, Attempt: a.number,
+		Definitions: a.spec.Definitions, Environment: a.c.Environment.Fingerprint, Cases: cases, Beside: beside,
+	}
 }
 
 // record appends a fact to the job's results, or returns errLost. When ctx ends it continues for a few seconds: an

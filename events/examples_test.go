@@ -104,6 +104,18 @@ func exampleFacts() []Fact {
 				{Metrics: map[Metric]float64{"page-faults": 3681, "wall-time": 0.5}, Interference: "stalled for 31 % of the time"},
 			}}},
 		},
+		TestCasesMeasured{
+			Lane: lane, JobID: job.ID, Artifact: artifact, Collector: "eider-1", Token: 40, Attempt: 2, Definitions: "d1", Environment: "e1",
+			Cases: []MeasuredCase{{TestCase: c, Iterations: []Iteration{
+				{Metrics: map[Metric]float64{"wall-time": 0.025}}, {Metrics: map[Metric]float64{"wall-time": 0.5}, Interference: "stalled for 31 % of the time"},
+			}}},
+			Beside: &Beside{
+				Artifact: Artifact{Suite: artifact.Suite, Tag: "99aa", Kind: Master},
+				Cases: []MeasuredCase{{TestCase: c, Iterations: []Iteration{
+					{Metrics: map[Metric]float64{"wall-time": 0.02}}, {Metrics: map[Metric]float64{"wall-time": 0.0625}},
+				}}},
+			},
+		},
 		ErrorRecorded{
 			Lane: lane, JobID: job.ID, Artifact: artifact, Collector: "eider-1", Token: 40, Attempt: 2, Kind: ErrorBenchmark,
 			Context: "helloworld", Case: &c, Message: "exit status 101",

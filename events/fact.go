@@ -428,6 +428,30 @@ type TestCasesMeasured struct {
 	Definitions Digest         `json:"definitions"`
 	Environment Digest         `json:"environment"`
 	Cases       []MeasuredCase `json:"cases"`
+	// Beside says that the event is a block: the test cases were measured in turns with those of another artifact. Nil: they
+	// were measured alone.
+	Beside *Beside `json:"beside,omitempty"`
+}
+
+// Beside is the other side of a block.
+type Beside struct {
+	Artifact Artifact `json:"artifact"`
+	// Cases are the same test cases as those of the event, in the same order. Iteration i of both is pair i, in the order AB BA
+	// BA AB, and again, where A is this side.
+	Cases []MeasuredCase `json:"cases"`
+}
+
+// inTurns reports whether the event is a block. Programs that do not know blocks would take one side for the whole: so it has
+// a version of its own.
+func (f TestCasesMeasured) inTurns() bool { return f.Beside != nil }
+
+// Sides returns what was measured of each artifact: the event's own side first, then that beside it.
+func (f TestCasesMeasured) Sides() []Beside {
+	sides := []Beside{{f.Artifact, f.Cases}}
+	if f.Beside != nil {
+		sides = append(sides, *f.Beside)
+	}
+	return sides
 }
 
 // ErrorRecorded: something went wrong in an attempt. Case is set when it concerns one test case.

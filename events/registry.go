@@ -45,6 +45,7 @@ var current = newRegistry(
 	is[AttemptReleased]("attempt.released.v1"),
 	is[AttemptBegan]("attempt.began.v1"),
 	is[TestCasesMeasured]("test_cases.measured.v1"),
+	sometimes("test_cases.measured.v2", TestCasesMeasured.inTurns),
 	is[ErrorRecorded]("error.recorded.v1"),
 	is[CollectorOnline]("collector.online.v1"),
 	is[CollectorOffline]("collector.offline.v1"),

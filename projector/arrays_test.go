@@ -138,6 +138,7 @@ func TestEveryRowIsReadAsItWasWritten(t *testing.T) {
 	written(t, conn, "attempt", add[attemptRow])
 	written(t, conn, "queue", add[queueRow])
 	written(t, conn, "result", named[resultRow]("put_results"))
+	written(t, conn, "block", named[blockRow]("put_blocks"))
 	written(t, conn, "error", add[errorRow])
 	written(t, conn, "diagnostic", add[diagnosticRow])
 	written(t, conn, "collector_config", add[collectorRow])

@@ -22,8 +22,8 @@ import (
 // and continues without losing or repeating anything.
 func TestPostgresIsKilled(t *testing.T) {
 	t.Parallel()
+	// Nothing waits for the disk: the server forgets some of what readers have seen.
 	t.Run("live", func(t *testing.T) { killedIn(t, 3, 300, 0) })
-	// Full batches are not synced: the server forgets some of those that readers have seen.
 	t.Run("behind", func(t *testing.T) { killedIn(t, 200, 600, 200) })
 }
 

@@ -40,8 +40,9 @@ type batch struct {
 type fact struct {
 	events.Recorded
 	// stored is when the log stored it.
-	stored  time.Time
-	samples []samples
+	stored time.Time
+	// samples has a list for each side (see events.TestCasesMeasured.Sides).
+	samples [][]samples
 }
 
 // samples are the columns of one measured test case.
@@ -55,9 +56,13 @@ func newFact(e events.Recorded, stored time.Time) fact {
 	if !ok {
 		return fact{Recorded: e, stored: stored}
 	}
-	f := fact{Recorded: e, stored: stored, samples: make([]samples, len(measured.Cases))}
-	for i, c := range measured.Cases {
-		f.samples[i] = samples{statistics: statistics(c.Iterations), interference: interference(c.Iterations)}
+	f := fact{Recorded: e, stored: stored}
+	for _, side := range measured.Sides() {
+		list := make([]samples, len(side.Cases))
+		for i, c := range side.Cases {
+			list[i] = samples{statistics: statistics(c.Iterations), interference: interference(c.Iterations)}
+		}
+		f.samples = append(f.samples, list)
 	}
 	return f
 }

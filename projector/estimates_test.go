@@ -22,7 +22,7 @@ func definitions() []byte {
 		Profiles: []defs.Profile{{Name: "opt"}, {Name: "debug"}}, Backends: []defs.Backend{{Name: "gc"}},
 		Scenarios:  []defs.Scenario{{Name: "full", Cache: defs.CacheNone}},
 		Categories: map[events.RequestKind][]defs.Category{events.Master: {"primary"}},
-		Defaults:   defs.Defaults{Timeout: "1m", Iterations: 1},
+		Defaults:   defs.Defaults{Timeout: "1m", Iterations: defs.Iterations{Number: 1}},
 	}
 	for i := range 12 {
 		d.Benchmarks = append(d.Benchmarks, defs.BenchmarkDef{

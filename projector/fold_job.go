@@ -273,31 +273,3 @@ func (s *state) closedBefore(f events.ResultFact) bool {
 func (j *jobRow) measures(a events.Artifact) bool {
 	return a.Suite == j.Suite && (a.Tag == j.Tag || j.Against != "" && a.Tag == j.Against)
 }
-
-func (s *state) testCasesMeasured(m moment, j *jobRow, f *events.TestCasesMeasured, columns []samples) {
-	if !j.measures(f.Artifact) {
-		s.stale++
-		return
-	}
-	env := events.Digest("")
-	if j.Matched {
-		env = f.Environment
-	}
-	for i := range f.Cases {
-		c := &f.Cases[i]
-		if c.Target != j.Target || len(c.String()) > maxCase {
-			s.stale++
-			continue
-		}
-		s.results = append(s.results, resultRow{
-			Suite: j.Suite, Tag: f.Artifact.Tag, Benchmark: c.Benchmark, Profile: c.Profile, Scenario: c.Scenario, Backend: c.Backend,
-			Target: c.Target, Statistics: columns[i].statistics, Iterations: len(c.Iterations), Interference: columns[i].interference,
-			Collector: f.Collector, Environment: f.Environment, Token: f.Token, Attempt: f.Attempt, JobID: j.ID,
-			RequestID: j.RequestID, Definitions: f.Definitions, MeasuredAt: m.at, Seq: m.seq, Env: env, Sample: j.Sample,
-		})
-		j.Measured++
-	}
-}
-
-// maxCase bounds the length of a test case's name, which must fit into an index entry.
-const maxCase = 1024

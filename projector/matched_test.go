@@ -51,6 +51,18 @@ func (s *story) staff() {
 
 // pair tells results of a bound job for an artifact: each test case takes as many seconds as its number says.
 func (s *story) pair(j events.JobSpec, token events.Seq, attempt int, tag events.Tag, seconds float64, benchmarks ...events.Benchmark) {
+	s.tell(s.side(j, token, attempt, tag, seconds, benchmarks...))
+}
+
+// block tells results of a bound job and of what it is measured against, which takes a second, measured in turns.
+func (s *story) block(j events.JobSpec, token events.Seq, attempt int, seconds float64, benchmarks ...events.Benchmark) {
+	f := s.side(j, token, attempt, j.Artifact.Tag, seconds, benchmarks...)
+	f.Beside = &events.Beside{Artifact: *j.Against, Cases: s.side(j, token, attempt, j.Against.Tag, 1, benchmarks...).Cases}
+	f.Beside.Cases[0].Iterations[4].Interference = "a neighbour"
+	s.tell(f)
+}
+
+func (s *story) side(j events.JobSpec, token events.Seq, attempt int, tag events.Tag, seconds float64, benchmarks ...events.Benchmark) events.TestCasesMeasured {
 	f := events.TestCasesMeasured{
 		Lane: j.Lane(), JobID: j.ID, Artifact: events.Artifact{Suite: suite, Tag: tag, Kind: events.Master}, Collector: collectorOf(j.Lane()),
 		Token: token, Attempt: attempt, Definitions: "d1", Environment: environmentOf(j.Lane()),
@@ -62,7 +74,7 @@ func (s *story) pair(j events.JobSpec, token events.Seq, attempt int, tag events
 		}
 		f.Cases = append(f.Cases, c)
 	}
-	s.tell(f)
+	return f
 }
 
 // leave moves the job away from a lane whose collector was lost, with all that belongs to it.
@@ -101,8 +113,9 @@ func movedPair(t testing.TB) (s *story, parent, try events.JobSpec) {
 	on = try.Bound(builders[2])
 	s.tell(events.JobDispatched{Job: on, Closes: true, Attempt: 1, Lost: 1, Share: turnOf("bob")})
 	token = s.tell(dequeued(on, 2, 1))
-	s.pair(on, token, 2, "sha0", 4, "b2", "b4")
-	s.pair(on, token, 2, "sha1", 6, "b2", "b4", "b6")
+	s.pair(on, token, 2, "sha0", 4, "b4")
+	s.pair(on, token, 2, "sha1", 6, "b4", "b6")
+	s.block(on, token, 2, 1.5, "b2")
 	s.tell(failedBy(on, token, "sha0", "b6"))
 	ended := finished(on, token, events.Success)
 	ended.Attempt, ended.Lost = 2, 1
@@ -163,6 +176,84 @@ func TestAPairIsComparedOnOneMachine(t *testing.T) {
 	}
 	cursor, err := r.Cursor(ctx)
 	if err != nil || cursor.StaleReports != 1 || cursor.ParkedEvents != 0 || cursor.DuplicateResults != 0 {
+		t.Errorf("%+v %v", cursor, err)
+	}
+}
+
+// TestABlockIsKept: the pairs of the first block on a machine stay, in their order. Both sides are results, unless they were there.
+func TestABlockIsKept(t *testing.T) {
+	s := newStory(t)
+	s.tell(events.DefinitionsPublished{Suite: suite, Digest: "d1", Content: definitions()})
+	s.staff()
+	parent, try := matchedJob("sha0", "", "exclusive"), matchedJob("sha1", "sha0", "exclusive")
+	s.begin(created("sha0", "", 0), parent)
+	on := parent.Bound(builders[0])
+	s.tell(events.JobDispatched{Job: on, Closes: true})
+	token := s.tell(dequeued(on, 1, 0))
+	s.pair(on, token, 1, "sha0", 7, "b0")
+	s.tell(finished(on, token, events.Success))
+	s.begin(created("sha1", "sha0", 0), try)
+	on = try.Bound(builders[0])
+	s.tell(events.JobDispatched{Job: on, Closes: true})
+	token = s.tell(dequeued(on, 1, 0))
+	s.block(on, token, 1, 3, "b0", "b1")
+	s.block(on, token, 1, 5, "b1", "b2", "b2")
+	wrong := s.side(on, token, 1, "sha1", 1, "b3")
+	wrong.Beside = &events.Beside{Artifact: events.Artifact{Suite: suite, Tag: "sha9", Kind: events.Master}, Cases: wrong.Cases}
+	s.tell(wrong)
+	r, ctx := open(t, project(t, s.stored, 3)), t.Context()
+	blocks, err := r.Blocks(ctx, suite, "sha1", "sha0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := func(list []events.Iteration) float64 { return list[0].Metrics["instructions:u"] / 1e9 }
+	var got []string
+	for _, b := range blocks {
+		got = append(got, fmt.Sprintf("%s on %s: %d × %.0f beside %d × %.0f", b.Benchmark, b.Environment, len(b.Iterations), first(b.Iterations), len(b.Beside), first(b.Beside)))
+	}
+	if diff := cmp.Diff([]string{"b0 on env-10: 6 × 3 beside 6 × 1", "b1 on env-10: 6 × 3 beside 6 × 1", "b2 on env-10: 6 × 5 beside 6 × 1"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if b := blocks[0].Beside; b[4].Interference != "a neighbour" || b[3].Interference != "" || b[5].Metrics["instructions:u"] != 1e9+5 {
+		t.Errorf("%+v", b)
+	}
+	got = nil
+	for _, tag := range []events.Tag{"sha0", "sha1"} {
+		results, err := r.Results(ctx, suite, tag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range results {
+			got = append(got, fmt.Sprintf("%s of %s: %.0f", m.Benchmark, tag, first(m.Iterations)))
+		}
+	}
+	if diff := cmp.Diff([]string{"b0 of sha0: 7", "b1 of sha0: 1", "b2 of sha0: 1", "b0 of sha1: 3", "b1 of sha1: 3", "b2 of sha1: 5"}, got); diff != "" {
+		t.Error(diff)
+	}
+	tables := comparison.Tables{Reader: r}
+	c, err := tables.Compare(ctx, comparison.Query{A: "sha0", B: "sha1", Suite: suite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = nil
+	for _, ch := range c.Changes {
+		got = append(got, fmt.Sprintf("%s: %s, %.0f %%, %s on %s", ch.Case.Benchmark, ch.Judgement, *ch.Relative*100, ch.Evidence(), ch.A.Machine))
+	}
+	if diff := cmp.Diff([]string{
+		"b0: regressed, 200 %, in turns: 6 pairs, 1 with interference, interval [+200%, +200%] on eider-10",
+		"b1: regressed, 200 %, in turns: 6 pairs, interval [+200%, +200%] on eider-10",
+		"b2: regressed, 400 %, in turns: 6 pairs, interval [+400%, +400%] on eider-10",
+	}, got); diff != "" {
+		t.Error(diff)
+	}
+	if rows, err := tables.Samples(ctx, comparison.Query{A: "sha0", B: "sha1", Suite: suite}); err != nil || len(rows) != 3 || len(rows[2].Pairs) != 6 ||
+		rows[2].Pairs[5] != (compare.Pair{A: 1e9 + 5, B: 5 * (1e9 + 5)}) {
+		t.Errorf("%+v %v", rows, err)
+	}
+	if none, err := r.Blocks(ctx, suite, "sha0", "sha1"); err != nil || len(none) > 0 {
+		t.Errorf("the other way round: %+v %v", none, err)
+	}
+	if cursor, err := r.Cursor(ctx); err != nil || cursor.StaleReports != 1 {
 		t.Errorf("%+v %v", cursor, err)
 	}
 }
@@ -273,7 +364,12 @@ func (w *walker) match() {
 	case t.Phase != rules.Current:
 		w.tell(dequeued(on, 1+w.r.IntN(2), w.r.IntN(2)))
 	case w.r.IntN(3) == 0:
-		w.pair(on, t.Token, 1, []events.Tag{j.Artifact.Tag, "sha0"}[w.r.IntN(2)], 1, "b0", events.Benchmark(fmt.Sprint("b", w.r.IntN(4))))
+		tag, b := []events.Tag{j.Artifact.Tag, "sha0"}[w.r.IntN(2)], events.Benchmark(fmt.Sprint("b", w.r.IntN(4)))
+		if tag == "sha0" && j.Against != nil {
+			w.block(on, t.Token, 1, 2, "b0", b)
+		} else {
+			w.pair(on, t.Token, 1, tag, 1, "b0", b)
+		}
 	case w.r.IntN(4) > 0:
 		ended := finished(on, t.Token, events.Success)
 		ended.Evicted, ended.Used = oddCaches[:w.r.IntN(2)], w.used()

@@ -18,6 +18,7 @@ type (
 	errorRow      = readmodel.JobError
 	diagnosticRow = readmodel.DiagnosticRow
 	resultRow     = readmodel.ResultRow
+	blockRow      = readmodel.BlockRow
 	collectorRow  readmodel.Collector
 	laneRow       readmodel.LaneRow
 	assignmentRow readmodel.AssignmentRow

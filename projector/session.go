@@ -65,10 +65,16 @@ func connectTo(ctx context.Context, config *pgx.ConnConfig, schema readmodel.Sch
 }
 
 // run follows the log up to the event until. It returns early if something fails or ctx ends.
+//
+// Its transactions are visible before they are on the disk. If Postgres dies, it may forget the last of them, but never an
+// earlier one alone, and each holds its own cursor. So the next session folds them again: the log holds each event synced.
 func (s *session) run(ctx context.Context, maxInProgress int, until events.Seq) error {
 	err := readmodel.Check(ctx, s.conn)
 	if err != nil {
 		return err
+	}
+	if _, err := s.conn.Exec(ctx, "SET synchronous_commit = off"); err != nil {
+		return fmt.Errorf("commit without the disk: %w", err)
 	}
 	if s.at, err = loadPosition(ctx, s.conn); err != nil {
 		return err

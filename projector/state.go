@@ -82,6 +82,7 @@ type changes struct {
 	noises           []noiseFound
 	takenOver        []takenOver
 	results          []resultRow
+	blocks           []blockRow
 	errors           []errorRow
 	outputs          map[outputKey]outputRow
 	diagnostics      []diagnosticRow

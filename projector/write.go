@@ -65,7 +65,7 @@ func (s *state) batchRowChanges(b *pgx.Batch) error {
 		put(b, "job_queue", changed(s.jobs, s.dirtyJobs)),
 		// Attempts are in the order of their tokens: one ends before the next one of its lane begins.
 		put(b, "attempt", attempts), put(b, "lane", changed(s.works, s.dirtyLanes)),
-		put(b, "collector_config", changed(s.collectors, s.dirtyCollectors)), add(b, "error", s.errors), put(b, "output", slices.Collect(maps.Values(s.outputs))), s.batchAssignments(b),
+		put(b, "collector_config", changed(s.collectors, s.dirtyCollectors)), add(b, "error", s.errors), batchRows(b, "put_blocks", "block", s.blocks), put(b, "output", slices.Collect(maps.Values(s.outputs))), s.batchAssignments(b),
 		put(b, "alert", changed(s.alerts, s.dirtyAlerts)), put(b, "delivery", changed(s.deliveries, s.dirtyDeliveries)),
 		put(b, "outbox", changed(s.outbox, s.dirtyOutbox)), s.batchExpectations(b), s.batchUses(b),
 		put(b, "account", changed(s.accounts, s.dirtyAccounts)), put(b, "named_queue", changed(s.namedQueues, s.dirtyQueues)), s.batchShares(b),
@@ -153,14 +153,9 @@ func (s *state) batchShares(b *pgx.Batch) error {
 // copyFrom is the number of events from which COPY is used.
 const copyFrom = 200
 
-// copyAndSend runs the statements and copies results and events, in one transaction. A full batch is not synced to the disk: the
-// projector is behind by a batch or more. If Postgres dies, it may forget the last of such transactions, but never an earlier
-// one alone, and each holds its own cursor. So the next session folds them again. The sync of the next other batch covers them.
+// copyAndSend runs the statements and copies results and events, in one transaction.
 func (s *session) copyAndSend(ctx context.Context, b batch, rows *pgx.Batch, results []any, after *pgx.Batch) error {
 	return pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
-		if len(b.events) == s.size {
-			rows.Queue("SET LOCAL synchronous_commit = off")
-		}
 		// The cursor comes first, as in write.
 		err := tx.SendBatch(ctx, rows).Close()
 		if err != nil {

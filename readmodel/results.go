@@ -2,9 +2,7 @@ package readmodel
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,29 +53,13 @@ func (r ResultRow) TestCase() events.TestCase {
 
 // result returns the row with its values by iteration, as they were measured.
 func (r ResultRow) result() (Result, error) {
-	var statistics map[events.Metric][]*float64
-	if err := json.Unmarshal([]byte(r.Statistics), &statistics); err != nil {
-		return Result{}, fmt.Errorf("statistics of %s: %w", r.TestCase(), err)
-	}
-	var interference map[string]string
-	if r.Interference != nil {
-		if err := json.Unmarshal([]byte(*r.Interference), &interference); err != nil {
-			return Result{}, fmt.Errorf("interference of %s: %w", r.TestCase(), err)
-		}
-	}
-	iterations := make([]events.Iteration, r.Iterations)
-	for i := range iterations {
-		iterations[i].Metrics = make(map[events.Metric]float64, len(statistics))
-		iterations[i].Interference = interference[strconv.Itoa(i)]
-		for metric, values := range statistics {
-			if i < len(values) && values[i] != nil {
-				iterations[i].Metrics[metric] = *values[i]
-			}
-		}
+	list, err := iterations(r.Statistics, r.Interference, r.Iterations)
+	if err != nil {
+		return Result{}, fmt.Errorf("%s: %w", r.TestCase(), err)
 	}
 	return Result{
 		Suite: r.Suite, Tag: r.Tag,
-		MeasuredCase: events.MeasuredCase{TestCase: r.TestCase(), Iterations: iterations},
+		MeasuredCase: events.MeasuredCase{TestCase: r.TestCase(), Iterations: list},
 		Collector:    r.Collector, Environment: r.Environment, Token: r.Token, Attempt: r.Attempt, JobID: r.JobID,
 		RequestID: r.RequestID, Definitions: r.Definitions, MeasuredAt: r.MeasuredAt, Seq: r.Seq, Machine: r.Machine, ReusedFrom: r.ReusedFrom,
 	}, nil

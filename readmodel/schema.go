@@ -48,6 +48,7 @@ func Tables() []Table {
 		{"attempt", reflect.TypeFor[Attempt](), []string{"token"}, true},
 		{"queue", reflect.TypeFor[QueueEntry](), []string{"position"}, true},
 		{"result", reflect.TypeFor[ResultRow](), []string{"suite", "tag", "benchmark", "profile", "scenario", "backend", "target", "env", "sample"}, false},
+		{"block", reflect.TypeFor[BlockRow](), []string{"suite", "tag", "beside", "benchmark", "profile", "scenario", "backend", "target", "environment"}, false},
 		{"error", reflect.TypeFor[JobError](), []string{"seq"}, true},
 		{"diagnostic", reflect.TypeFor[DiagnosticRow](), []string{"token", "place"}, false},
 		{"collector_config", reflect.TypeFor[Collector](), []string{"name"}, false},

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"log/slog"
 	"mime"
@@ -18,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
@@ -43,12 +46,16 @@ var ErrNoSecret = errors.New("the webhook has no secret: set TACHO_WEBHOOK_SECRE
 // Receiver takes deliveries. It answers 202 when a delivery is in the log, and never before.
 type Receiver struct {
 	log      eventlog.Log
-	secret   []byte
 	insecure bool
 	clock    func() time.Time
 	logger   *slog.Logger
 	metrics  *Metrics
 	forged   forged
+	// macs holds hashes that begin with the secret, and bodies the memory of bodies that were turned away.
+	macs, bodies sync.Pool
+	// refusal is the answer to a wrong signature, and unsigned counts them. Anybody can send many, so both are made once.
+	refusal  []byte
+	unsigned prometheus.Counter
 }
 
 // NewReceiver returns a receiver of deliveries that are signed with secret. Without a secret it returns ErrNoSecret,
@@ -57,14 +64,26 @@ func NewReceiver(log eventlog.Log, secret []byte, insecure bool, clock func() ti
 	if len(secret) == 0 && !insecure {
 		return nil, ErrNoSecret
 	}
-	return &Receiver{log: log, secret: secret, insecure: len(secret) == 0, clock: clock, logger: logger, metrics: m}, nil
+	refusal, err := json.Marshal(Answer{Error: "X-Hub-Signature-256 is not the signature of this body: check that GitHub and Tacho have the same secret"})
+	if err != nil {
+		return nil, err
+	}
+	return &Receiver{
+		refusal: append(refusal, '\n'), unsigned: m.Received.WithLabelValues(strconv.Itoa(http.StatusUnauthorized)),
+		log: log, insecure: len(secret) == 0, clock: clock, logger: logger, metrics: m,
+		macs: sync.Pool{New: func() any { return hmac.New(sha256.New, secret) }}, bodies: sync.Pool{New: func() any { return new(bytes.Buffer) }},
+	}, nil
 }
 
 // ServeHTTP takes one delivery.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	began := r.clock()
 	status, answer := r.receive(w, req)
-	r.metrics.Received.WithLabelValues(strconv.Itoa(status)).Inc()
+	if status == http.StatusUnauthorized {
+		r.unsigned.Inc()
+	} else {
+		r.metrics.Received.WithLabelValues(strconv.Itoa(status)).Inc()
+	}
 	r.metrics.Seconds.Observe(r.clock().Sub(began).Seconds())
 	w.Header().Set("Content-Type", "application/json")
 	if status == http.StatusServiceUnavailable {
@@ -73,6 +92,10 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(status)
 	// GitHub keeps the answer for people who look at the delivery. If GitHub has hung up, the answer is lost, and
 	// that is all right.
+	if status == http.StatusUnauthorized {
+		_, _ = w.Write(r.refusal)
+		return
+	}
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
@@ -90,18 +113,23 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) (int, Answe
 		w.Header().Set("Allow", http.MethodPost)
 		return http.StatusMethodNotAllowed, Answer{Error: "deliveries are sent with POST"}
 	}
-	body, err := readAll(http.MaxBytesReader(w, req.Body, maxBody), req.ContentLength)
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return http.StatusRequestEntityTooLarge, Answer{Error: fmt.Sprintf("a delivery has at most %d bytes", maxBody)}
-	case err != nil:
+	read := r.bodies.Get().(*bytes.Buffer)
+	err := readAll(read, http.MaxBytesReader(w, req.Body, maxBody), req.ContentLength)
+	if err != nil {
+		r.reuse(read)
+		if large := new(http.MaxBytesError); errors.As(err, &large) {
+			return http.StatusRequestEntityTooLarge, Answer{Error: fmt.Sprintf("a delivery has at most %d bytes", maxBody)}
+		}
 		return http.StatusBadRequest, Answer{Error: "the body breaks off"}
-	case !r.signed(body, req.Header.Get("X-Hub-Signature-256")):
+	}
+	// What is recorded keeps its memory: the log may still need it.
+	body := read.Bytes()
+	if !r.signed(body, req.Header.Get("X-Hub-Signature-256")) {
+		r.reuse(read)
 		if more, say := r.forged.say(r.clock()); say {
 			r.logger.Warn("a delivery without the right signature was turned away", "remote", req.RemoteAddr, "event", req.Header.Get("X-GitHub-Event"), "others_since", more)
 		}
-		return http.StatusUnauthorized, Answer{Error: "X-Hub-Signature-256 is not the signature of this body: check that GitHub and Tacho have the same secret"}
+		return http.StatusUnauthorized, Answer{}
 	}
 	seq, known, err := r.record(req.Context(), req.Header, body)
 	if full := new(eventlog.FullError); errors.As(err, &full) {
@@ -115,13 +143,20 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) (int, Answe
 	return http.StatusAccepted, Answer{Seq: seq, Known: known}
 }
 
-// readAll reads a body that announces its length. It takes no more memory on the strength of an announcement than a usual
-// delivery needs: what was read so far says more.
-func readAll(from io.Reader, announced int64) ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(int(min(max(announced, 0), inline)) + bytes.MinRead)
-	_, err := b.ReadFrom(from)
-	return b.Bytes(), err
+// readAll reads a body that announces its length into an empty buffer. It takes no more memory on the strength of an announcement
+// than a usual delivery needs: what was read so far says more.
+func readAll(into *bytes.Buffer, from io.Reader, announced int64) error {
+	into.Grow(int(min(max(announced, 0), inline)) + bytes.MinRead)
+	_, err := into.ReadFrom(from)
+	return err
+}
+
+// reuse keeps the memory of a body that was turned away for the next one, unless it is larger than that of a usual delivery.
+func (r *Receiver) reuse(read *bytes.Buffer) {
+	if read.Cap() <= 2*inline {
+		read.Reset()
+		r.bodies.Put(read)
+	}
 }
 
 // forged bounds what the log of this program says about deliveries with a wrong signature: anybody can send many. The metrics
@@ -156,7 +191,9 @@ func (r *Receiver) signed(body []byte, signature string) bool {
 	if err != nil || !strings.HasPrefix(signature, "sha256=") {
 		return false
 	}
-	mac := hmac.New(sha256.New, r.secret)
+	mac := r.macs.Get().(hash.Hash)
+	defer r.macs.Put(mac)
+	mac.Reset()
 	mac.Write(body)
 	return hmac.Equal(sent, mac.Sum(nil))
 }

@@ -163,13 +163,36 @@ func TestAFloodOfForgeriesIsTold(t *testing.T) {
 	}
 }
 
+// The memory of what was turned away is used again, and never that of what was recorded.
+func TestForgeriesLeaveWhatWasRecorded(t *testing.T) {
+	log := memory.New(memory.Config{})
+	r := newReceiver(t, log)
+	for n := range 50 {
+		id, body := fmt.Sprintf("d%d", n), fmt.Appendf(nil, `{"n":%d}`, n)
+		forgery := post("/", id, []byte(`{"forged":"by somebody"}`))
+		forgery.Header.Set("X-Hub-Signature-256", "sha256=00")
+		if answer, _ := serve(r, forgery); answer.StatusCode != http.StatusUnauthorized {
+			t.Fatal(answer.StatusCode)
+		}
+		if answer, _ := serve(r, post("/", id, body)); answer.StatusCode != http.StatusAccepted {
+			t.Fatal(answer.StatusCode)
+		}
+	}
+	for n := range 50 {
+		if got, want := Body(read(t, log, fmt.Sprintf("d%d", n))), fmt.Sprintf(`{"n":%d}`, n); string(got) != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // A body that is longer or shorter than it announces is read as it is.
 func TestABodyIsReadAsItIs(t *testing.T) {
 	for _, size := range []int{0, 1, 511, 512, 513, inline, inline + 1, 1 << 20} {
 		want := bytes.Repeat([]byte("x"), size)
 		for _, announced := range []int64{-1, 0, 1, int64(size), 1 << 40} {
-			if got, err := readAll(bytes.NewReader(want), announced); err != nil || !bytes.Equal(got, want) {
-				t.Errorf("%d bytes of %d (announced %d): %v", len(got), size, announced, err)
+			var got bytes.Buffer
+			if err := readAll(&got, bytes.NewReader(want), announced); err != nil || !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("%d bytes of %d (announced %d): %v", got.Len(), size, announced, err)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"runtime"
@@ -237,6 +238,7 @@ func later(h http.Header, e *client.Error) {
 // deliver ends the turn of a request and sends its answer. The turn ends first, so a slow reader keeps no other
 // from reading. An answer that is not taken within half a minute, or longer if it is large, is given up.
 func (s *Server) deliver(w http.ResponseWriter, r *http.Request, status int, contentType string, text []byte) {
+	text, how := s.packed(r, contentType, text)
 	if v := visitOf(r.Context()); v != nil {
 		v.rest()
 		if len(text) > largeAnswer {
@@ -248,7 +250,7 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, status int, con
 		}
 	}
 	h := w.Header()
-	h.Set("Content-Type", contentType)
+	maps.Copy(h, how)
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	// An error means that the connection has no deadlines, as in tests.

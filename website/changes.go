@@ -20,6 +20,8 @@ type changeTable struct {
 	// Shared is what all test cases have in common and their names leave out; may be empty.
 	Shared string
 	Rows   []changeRow
+	// Help is what would help to decide what is undecided; nil for nothing.
+	Help *comparison.Help
 }
 
 // changeRow is one test case of a table.
@@ -36,6 +38,9 @@ func changeTables(c comparison.Comparison) []changeTable {
 	tables := make([]changeTable, len(c.Summaries))
 	for i, s := range c.Summaries {
 		tables[i].Summary = s
+		if n := slices.IndexFunc(c.Helps, func(h comparison.Help) bool { return h.Metric == s.Metric.Name }); n >= 0 {
+			tables[i].Help = &c.Helps[n]
+		}
 		largest := 0.0
 		var rows []compare.Change
 		for _, ch := range c.Changes {
@@ -65,7 +70,8 @@ func changeTables(c comparison.Comparison) []changeTable {
 }
 
 func newChangeRow(m compare.MetricInfo, ch compare.Change, name string, largest float64) changeRow {
-	row := changeRow{Change: ch, Name: name, From: m.Format(ch.A.Min), To: m.Format(ch.B.Min), Percent: signed(ch.Relative)}
+	from, to := ch.Shown()
+	row := changeRow{Change: ch, Name: name, From: m.Format(from), To: m.Format(to), Percent: signed(ch.Relative)}
 	if largest > 0 && ch.Relative != nil {
 		row.Width = math.Round(size(ch)/largest*halfBar*10) / 10
 		if *ch.Relative < 0 {

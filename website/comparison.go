@@ -16,7 +16,7 @@ func (s *Server) tables() comparison.Tables {
 
 // compare answers a comparison in the form that is asked for.
 func (s *Server) compare(w http.ResponseWriter, r *http.Request, p *params) error {
-	format := choice(p, "format", []string{"json", "text", "markdown", "csv"})
+	format := choice(p, "format", []string{"json", "text", "markdown", "csv", "samples"})
 	all := p.flag("all")
 	if p.err != nil {
 		return p.err
@@ -28,6 +28,9 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request, p *params) erro
 	if format == "text" || format == "markdown" {
 		return s.report(w, r, wanted, format, all)
 	}
+	if format == "samples" {
+		return s.samples(w, r, wanted)
+	}
 	c, err := s.tables().Compare(r.Context(), wanted)
 	if err != nil {
 		return err
@@ -38,6 +41,20 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request, p *params) erro
 	}
 	var out bytes.Buffer
 	if err := compare.CSV(&out, c.Comparison, compare.Options{}); err != nil {
+		return err
+	}
+	s.deliver(w, r, http.StatusOK, "text/csv; charset=utf-8", out.Bytes())
+	return nil
+}
+
+// samples answers the pairs of a comparison, from which its verdicts on what was measured in turns can be made again.
+func (s *Server) samples(w http.ResponseWriter, r *http.Request, q comparison.Query) error {
+	rows, err := s.tables().Samples(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := compare.SamplesCSV(&out, rows); err != nil {
 		return err
 	}
 	s.deliver(w, r, http.StatusOK, "text/csv; charset=utf-8", out.Bytes())

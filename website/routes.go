@@ -73,7 +73,7 @@ func (s *Server) api() []route {
 	compared := []parameter{
 		text("a", "the tag to compare with; by default the parent of b"), text("b", "the tag that is judged"),
 		text("suite", "may be left out if only one suite has results of both"), text("metric", "compare only this metric"),
-		text("format", "json (the default), text, markdown or csv"),
+		text("format", "json (the default), text, markdown, csv, or samples: the pairs that were measured in turns, as CSV"),
 		text("all", "1: as text, show the test cases of every metric and not only of the headline metric; as markdown, show the unchanged ones too, at any length"),
 	}
 	reads := []route{

@@ -130,6 +130,8 @@ type Server struct {
 	// key returns the key that seals sessions; it is made when it is first needed.
 	key     func() []byte
 	handler http.Handler
+	// pack compresses what a handler answers (see packed).
+	pack func(http.Handler) http.HandlerFunc
 	// isShared is set once the farm is known to be shared (see sharing).
 	isShared atomic.Bool
 	// hasMachines is set once the farm is known to have machines of pools (see peopled).
@@ -184,6 +186,7 @@ func New(c Config) *Server {
 	c.Registry.MustRegister(newWaitMetrics(s))
 	s.statuses, s.now = inCommon(s.statusText), inCommon(s.seqNow)
 	s.pages, s.planner = newPages(c.Clock), newPlanner()
+	s.pack = packer()
 	s.key = sync.OnceValue(func() []byte { return sessionKey(c.Token) })
 	s.handler = s.routes()
 	return s

@@ -6,10 +6,12 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/readmodel/comparison"
+	"github.com/tachobench/tacho/rules/compare"
 	"github.com/tachobench/tacho/website/client"
 )
 
@@ -159,6 +161,11 @@ type compareView struct {
 	Tables []changeTable
 	// Link is the query of the same comparison in the API.
 	Link template.URL
+}
+
+// InTurns reports whether something was measured in turns.
+func (v compareView) InTurns() bool {
+	return v.Result != nil && slices.ContainsFunc(v.Result.Changes, func(c compare.Change) bool { return c.Turns != nil })
 }
 
 func (s *Server) comparePage(r *http.Request) (view, error) {

@@ -28,7 +28,7 @@ func Drivers() map[string]Driver {
 // Versions returns the versions of all drivers. Raise the one of a driver that measures something else than before from the same
 // program: results of two versions are not the same measurement, and none stands for one of the other.
 func Versions() map[string]string {
-	return map[string]string{suite.DriverGoBuild: "1", suite.DriverCommand: "1", suite.DriverRust: "1"}
+	return map[string]string{suite.DriverGoBuild: "1", suite.DriverCommand: "1", suite.DriverRust: "2"}
 }
 
 // Plan is what one iteration does. Its Steps correspond, one to one, to the Chain and the Cases of the benchmark's

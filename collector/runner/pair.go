@@ -33,14 +33,14 @@ type PairSink interface {
 
 // RunPair measures two jobs in turns: the benchmarks that both have with the same test cases, pair after pair. What only one
 // side has, or still needs (Job.Done), it measures alone, and reports to Measured; so also what failed on the other side. Slot
-// and Turn are those of b.
+// and Turn are those of b, and what is kept of the files (Uploads) is that of b.
 func (r *Runner) RunPair(ctx context.Context, a, b Job, turns Turns, sink PairSink) (ofA, ofB Summary, err error) {
 	limited, unlock, err := r.enter(ctx, b.Slot, b.Limits, sink)
 	if err != nil {
 		return Summary{}, Summary{}, err
 	}
 	defer unlock()
-	a.Slot, a.Turn = b.Slot, b.Turn
+	a.Slot, a.Turn, a.Uploads = b.Slot, b.Turn, nil
 	p := &pair{turns: turns, sink: sink, trees: trees{slot: b.Slot}, a: newRun(r, r.limited(a.Limits, sink, limited.Shims), a, sink), b: newRun(r, limited, b, sink)}
 	if err = p.run(ctx); err != nil {
 		err = orInterrupted(ctx, err)

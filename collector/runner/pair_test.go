@@ -69,12 +69,6 @@ func (r *pairRecorder) Block(_ context.Context, a, b []events.MeasuredCase) erro
 	return r.refuse
 }
 
-// full leaves the scenarios without a cache.
-func full(p suite.BenchmarkPlan) suite.BenchmarkPlan {
-	p.Chain, p.Cases = p.Chain[:1], p.Cases[:1]
-	return p
-}
-
 // sides returns two jobs with one slot. The programs of a and b differ in the file "side". {artifact} is ../toolchain, where
 // commands may write.
 func sides(t *testing.T, plans ...suite.BenchmarkPlan) (a, b runner.Job) {
@@ -136,7 +130,7 @@ func checkTold(t *testing.T, sink *pairRecorder, want ...string) {
 func TestPairsTakeTurnsInOneSlot(t *testing.T) {
 	one := shell("one", note+`pwd >> ../../toolchain/paths; test -e ../home`)
 	one.Prepare = []string{"sh", "-c", `echo "prepare $(cat side)" >> ../../toolchain/noted`}
-	a, b := sides(t, full(planOf(one, suite.DriverCommand, 6)))
+	a, b := sides(t, fullOnly(planOf(one, suite.DriverCommand, 6)))
 	sink, ofA, ofB := runPair(t, a, b, runner.Turns{})
 	checkTold(t, sink, "block one/full x6")
 	if want := "prepare 1\nprepare 2\n" + "1\n2\n" + "2\n1\n" + "2\n1\n" + "1\n2\n" + "1\n2\n" + "2\n1\n"; noted(t, b) != want {
@@ -189,7 +183,7 @@ func TestWhatFailsOnOneSideIsMeasuredAloneOnTheOther(t *testing.T) {
 		{"on both", `exit 1`, []string{"a failed one/full", "b failed one/full"}, runner.Summary{Failed: 1}, runner.Summary{Failed: 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			a, b := sides(t, full(planOf(shell("one", test.script), suite.DriverCommand, 3)))
+			a, b := sides(t, fullOnly(planOf(shell("one", test.script), suite.DriverCommand, 3)))
 			sink, ofA, ofB := runPair(t, a, b, runner.Turns{})
 			checkTold(t, sink, test.want...)
 			if ofA != test.ofA || ofB != test.ofB {
@@ -214,7 +208,7 @@ func TestAFailureInAChainLeavesTheOtherPairs(t *testing.T) {
 func TestASideThatCannotBePreparedLeavesTheOtherAlone(t *testing.T) {
 	one := shell("one", note+"true")
 	one.Prepare = []string{"sh", "-c", "test $(cat side) = 2"}
-	a, b := sides(t, full(planOf(one, suite.DriverCommand, 2)), full(planOf(shell("two", "true"), suite.DriverCommand, 1)))
+	a, b := sides(t, fullOnly(planOf(one, suite.DriverCommand, 2)), fullOnly(planOf(shell("two", "true"), suite.DriverCommand, 1)))
 	sink, _, _ := runPair(t, a, b, runner.Turns{})
 	checkTold(t, sink, "a failed one/full", "b measured one/full x2", "block two/full x1")
 	if sink.failures[0].Kind != events.ErrorPrepare || noted(t, b) != "2\n2\n" {
@@ -255,7 +249,7 @@ func TestPairsLeaveOutWhatIsDone(t *testing.T) {
 
 func TestWhatOnlyOneSideHasIsMeasuredAlone(t *testing.T) {
 	plan := func(name string) suite.BenchmarkPlan {
-		return full(planOf(shell(name, note+"true"), suite.DriverCommand, 1))
+		return fullOnly(planOf(shell(name, note+"true"), suite.DriverCommand, 1))
 	}
 	a, b := sides(t, plan("both"))
 	old, gone := plan("old"), plan("new")
@@ -274,7 +268,7 @@ func TestInterruptedPairsReportNothing(t *testing.T) {
 	if err := syscall.Mkfifo(running, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a, b := sides(t, full(planOf(shell("one", `if [ $(cat side) = 1 ] && [ -e ../second ]; then sleep 1000 & echo $! > ../../toolchain/pid; echo yes > `+running+`; wait; fi; touch ../second`), suite.DriverCommand, 4)))
+	a, b := sides(t, fullOnly(planOf(shell("one", `if [ $(cat side) = 1 ] && [ -e ../second ]; then sleep 1000 & echo $! > ../../toolchain/pid; echo yes > `+running+`; wait; fi; touch ../second`), suite.DriverCommand, 4)))
 	gone := errors.New("somebody asked")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
@@ -301,7 +295,7 @@ func TestInterruptedPairsReportNothing(t *testing.T) {
 }
 
 func TestASinkThatRefusesABlockEndsThePairs(t *testing.T) {
-	a, b := sides(t, full(planOf(shell("one", "true"), suite.DriverCommand, 1)), full(planOf(shell("two", "true"), suite.DriverCommand, 1)))
+	a, b := sides(t, fullOnly(planOf(shell("one", "true"), suite.DriverCommand, 1)), fullOnly(planOf(shell("two", "true"), suite.DriverCommand, 1)))
 	sink := pairRecorder{recorder: recorder{refuse: errors.New("the attempt is over")}}
 	_, ofB, err := newRunner().RunPair(t.Context(), a, b, runner.Turns{}, &sink)
 	if !errors.Is(err, sink.refuse) || ofB.Measured != 0 || len(sink.blocks) != 1 {
@@ -309,10 +303,26 @@ func TestASinkThatRefusesABlockEndsThePairs(t *testing.T) {
 	}
 }
 
+// Compilers keep paths in their caches: both sides find what they left, and equal programs become equal files.
+func TestPairsOfCompilersShareOnePath(t *testing.T) {
+	job := rustJob(t, crate(), rustPlan("demo", 2, "rustc"))
+	sink, _, _ := runPair(t, job, job, runner.Turns{})
+	checkTold(t, sink, "block demo/full x2, demo/incr-full x2, demo/incr-unchanged x2, demo/incr-patched x2")
+	for i, c := range sink.blocks[0][0] {
+		for n := range c.Iterations {
+			const size = "size:artifact"
+			a, b := c.Iterations[n].Metrics[size], sink.blocks[0][1][i].Iterations[n].Metrics[size]
+			if a == 0 || a != b || a != c.Iterations[0].Metrics[size] {
+				t.Errorf("%s, pair %d: %v and %v bytes", c.Scenario, n, a, b)
+			}
+		}
+	}
+}
+
 // Each run prints 4000 metrics: some 260 KiB of JSON.
 func TestPairsEndBeforeTheyAreTooLargeForAnEvent(t *testing.T) {
 	script := note + `for i in $(seq 4000); do echo "{\"metric\":\"a-metric-with-a-long-name-so-that-fewer-are-needed-$i\",\"value\":$i}"; done`
-	big := full(planOf(shell("big", script), suite.DriverCommand, 4))
+	big := fullOnly(planOf(shell("big", script), suite.DriverCommand, 4))
 	big.Benchmark.Parse = "jsonlines"
 	a, b := sides(t, big)
 	sink, _, _ := runPair(t, a, b, runner.Turns{})
@@ -340,7 +350,7 @@ func TestBlocksAreAsFewAsEventsCanHold(t *testing.T) {
 }
 
 func TestSeveralSamplesOfACommandAreOnePair(t *testing.T) {
-	one := full(planOf(shell("one", `for i in 1 2 10 5; do echo "{\"metric\":\"latency\",\"value\":$i$(cat side)}"; done`), suite.DriverCommand, 2))
+	one := fullOnly(planOf(shell("one", `for i in 1 2 10 5; do echo "{\"metric\":\"latency\",\"value\":$i$(cat side)}"; done`), suite.DriverCommand, 2))
 	one.Benchmark.Parse = "jsonlines"
 	a, b := sides(t, one)
 	sink, _, _ := runPair(t, a, b, runner.Turns{})
@@ -397,7 +407,7 @@ func TestCasesEndAtTheMostOrWhenTheirBudgetIsSpent(t *testing.T) {
 }
 
 func TestCasesEndAtTheMost(t *testing.T) {
-	plan := until(full(planOf(shell("one", "true"), suite.DriverCommand, 4)), 0)
+	plan := until(fullOnly(planOf(shell("one", "true"), suite.DriverCommand, 4)), 0)
 	plan.Benchmark.SourceDigest = "shipped"
 	a, b := sides(t, plan)
 	var sink recorder

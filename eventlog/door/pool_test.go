@@ -35,6 +35,16 @@ func TestWhatMayBeSaidOfAMatchedJob(t *testing.T) {
 	measures := func(at events.Lane, a events.Artifact) events.Fact {
 		return events.TestCasesMeasured{Lane: at, JobID: "j1", Artifact: a, Collector: "eider", Token: 20, Attempt: 3, Definitions: "d"}
 	}
+	block := func(a, b events.Artifact, besides ...events.Benchmark) events.Fact {
+		f := measures(lane, a).(events.TestCasesMeasured)
+		f.Cases, f.Beside = []events.MeasuredCase{{TestCase: events.TestCase{Benchmark: "b"}}}, &events.Beside{Artifact: b}
+		for _, name := range besides {
+			f.Beside.Cases = append(f.Beside.Cases, events.MeasuredCase{TestCase: events.TestCase{Benchmark: name}})
+		}
+		return f
+	}
+	alone := running
+	alone.lane.work.Job.Against = nil
 	exhausted := func(attempt, lost int) events.Fact {
 		return events.JobFinished{
 			Lane: lane, Place: 1, JobID: "j1", RequestID: "r1", Collector: "eider", Outcome: events.Failure, Fault: events.ErrorExhausted,
@@ -89,6 +99,14 @@ func TestWhatMayBeSaidOfAMatchedJob(t *testing.T) {
 		"results of its parent":                    {running, measures(lane, parent), true},
 		"results of another artifact":              {running, measures(lane, events.Artifact{Suite: "go", Tag: "v", Kind: events.Master}), false},
 		"results on the lane of target and set":    {running, measures(ownLane, spec.Artifact), false},
+		"a block":                                  {running, block(spec.Artifact, parent, "b"), true},
+		"a block beside another artifact":          {running, block(spec.Artifact, events.Artifact{Suite: "go", Tag: "v", Kind: events.Master}, "b"), false},
+		"a block beside itself":                    {running, block(spec.Artifact, spec.Artifact, "b"), false},
+		"a block of the parent beside the child":   {running, block(parent, spec.Artifact, "b"), false},
+		"a block with another test case beside":    {running, block(spec.Artifact, parent, "c"), false},
+		"a block with nothing beside":              {running, block(spec.Artifact, parent), false},
+		"a block with more beside":                 {running, block(spec.Artifact, parent, "b", "c"), false},
+		"a block of a job without a parent":        {alone, block(spec.Artifact, parent, "b"), false},
 		"an error of its parent":                   {running, events.ErrorRecorded{Lane: lane, JobID: "j1", Artifact: parent, Collector: "eider", Token: 20, Attempt: 3}, true},
 		"that no attempt is left":                  {spent, exhausted(3, 3), true},
 		"that no attempt is left, of other losses": {spent, exhausted(3, 2), false},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -164,7 +165,12 @@ func (w *walk) step(e *events.Event) *refusal {
 	case events.AttemptBegan:
 		return w.begin(f)
 	case events.TestCasesMeasured:
-		if why := w.holds(f.Lane, f.JobID, f.Collector, f.Token, f.Attempt, f.Artifact); why != nil {
+		for _, side := range f.Sides() {
+			if why := w.holds(f.Lane, f.JobID, f.Collector, f.Token, f.Attempt, side.Artifact); why != nil {
+				return why
+			}
+		}
+		if why := w.block(f); why != nil {
 			return why
 		}
 		if f.Definitions != w.view.lane.work.Job.Definitions {
@@ -181,6 +187,22 @@ func (w *walk) step(e *events.Event) *refusal {
 		return w.holds(f.Lane, f.JobID, f.Collector, f.Token, f.Attempt, f.Artifact)
 	}
 	return forbid("a collector may not write %s", events.TypeOf(e.Fact))
+}
+
+// block checks what was measured in turns: the artifact of the job beside that of its parent, with the same test cases.
+func (w *walk) block(f events.TestCasesMeasured) *refusal {
+	if f.Beside == nil {
+		return nil
+	}
+	spec := w.view.lane.work.Job
+	if spec.Against == nil || f.Artifact != spec.Artifact || f.Beside.Artifact != *spec.Against {
+		return forbid("a block of job %.64s is not of its artifact beside that of its parent", f.JobID)
+	}
+	same := func(a, b events.MeasuredCase) bool { return a.TestCase == b.TestCase }
+	if !slices.EqualFunc(f.Cases, f.Beside.Cases, same) {
+		return misshapen("a block of job %.64s has other test cases on one side than on the other", f.JobID)
+	}
+	return nil
 }
 
 // about checks a fact that a collector writes about itself.

@@ -135,7 +135,11 @@ func describe(f events.Fact) string {
 		for _, c := range f.Cases {
 			names = append(names, fmt.Sprintf("%s/%s/%s", c.Benchmark, c.Profile, c.Scenario))
 		}
-		return fmt.Sprintf("%s by %s: %s", short(f.Artifact.Tag), f.Collector, strings.Join(names, ", "))
+		of := short(f.Artifact.Tag)
+		if f.Beside != nil {
+			of += " in turns with " + short(f.Beside.Artifact.Tag)
+		}
+		return fmt.Sprintf("%s by %s: %s", of, f.Collector, strings.Join(names, ", "))
 	case events.ErrorRecorded:
 		return fmt.Sprintf("%s error of %s, %s: %s", f.Kind, short(f.Artifact.Tag), f.Context, firstLine(f.Message))
 	case events.RegistryOpened:

@@ -129,7 +129,9 @@ func (t *teller) take(f events.Fact) bool {
 		return t.jobs[f.Job.ID]
 	case events.TestCasesMeasured:
 		if t.jobs[f.JobID] {
-			t.cases += len(f.Cases)
+			for _, side := range f.Sides() {
+				t.cases += len(side.Cases)
+			}
 		}
 	case events.JobFinished:
 		if t.jobs[f.JobID] {

@@ -284,7 +284,7 @@ type compareCmd struct {
 	Suite  events.SuiteName `help:"Suite, if both have results of more than one." placeholder:"NAME"`
 	Metric events.Metric    `help:"Show only this metric." placeholder:"NAME"`
 	All    bool             `help:"Show the test cases of every metric, not only of the headline metric; as Markdown, also the unchanged ones."`
-	Format string           `help:"How to print: ${enum}." enum:"text,markdown,csv,json" default:"text"`
+	Format string           `help:"How to print: ${enum}." enum:"text,markdown,csv,samples,json" default:"text"`
 	JSON   bool             `help:"The same as --format json." name:"json"`
 }
 

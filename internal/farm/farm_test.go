@@ -144,10 +144,12 @@ func (c *checker) look(e events.Recorded) {
 		delete(c.current, f.Lane)
 	case events.TestCasesMeasured:
 		c.never(f.Attempt != c.attempt[f.JobID], e, "results of attempt %d during attempt %d", f.Attempt, c.attempt[f.JobID])
-		for _, m := range f.Cases {
-			key := measuredKey{f.JobID, f.Lane, f.Artifact.Tag, m.TestCase}
-			c.never(c.measured[key], e, "%s is measured again", m.TestCase)
-			c.measured[key] = true
+		for _, side := range f.Sides() {
+			for _, m := range side.Cases {
+				key := measuredKey{f.JobID, f.Lane, side.Artifact.Tag, m.TestCase}
+				c.never(c.measured[key], e, "%s is measured again", m.TestCase)
+				c.measured[key] = true
+			}
 		}
 	case events.RequestStarted:
 		c.running[f.RequestID] = true

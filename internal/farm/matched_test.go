@@ -67,7 +67,11 @@ func inPool(t *testing.T, play func(s *story)) []string {
 			case events.JobDequeued:
 				lines = append(lines, fmt.Sprintf("%s begins attempt %d on %s", f.Collector, f.Attempt, f.Job.Lane()))
 			case events.TestCasesMeasured:
-				lines = append(lines, fmt.Sprintf("%s measured %s of %s", f.Collector, f.Cases[0].Benchmark, f.Artifact.Tag))
+				line := fmt.Sprintf("%s measured %s of %s", f.Collector, f.Cases[0].Benchmark, f.Artifact.Tag)
+				if f.Beside != nil {
+					line += " beside " + string(f.Beside.Artifact.Tag)
+				}
+				lines = append(lines, line)
 			case events.JobMoved:
 				lines = append(lines, fmt.Sprintf("moved from %s after attempt %d, %d lost", f.Lane, f.Attempt, f.Lost))
 			case events.JobFinished:
@@ -93,8 +97,8 @@ func TestAPairGoesToAnotherMachine(t *testing.T) {
 		s.until(id)
 	})
 	if diff := cmp.Diff([]string{
-		"m0 begins attempt 1 on pool_builders/0", "m0 measured b0 of c1", "moved from pool_builders/0 after attempt 1, 1 lost",
-		"m1 begins attempt 2 on pool_builders/1", "m1 measured b0 of c1", "m1 measured b0 of c2", "m1 measured b9 of c1", "m1 measured b9 of c2",
+		"m0 begins attempt 1 on pool_builders/0", "m0 measured b0 of c2 beside c1", "moved from pool_builders/0 after attempt 1, 1 lost",
+		"m1 begins attempt 2 on pool_builders/1", "m1 measured b0 of c2 beside c1", "m1 measured b9 of c2 beside c1",
 		"m1 ends it: success",
 	}, got); diff != "" {
 		t.Errorf("the log (-want +got):\n%s", diff)

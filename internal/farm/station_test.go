@@ -170,6 +170,11 @@ func (w watched) NextJob(ctx context.Context, lane events.Lane) (eventlog.Delive
 // noBench does nothing, and tells when.
 type noBench struct{ s *station }
 
+// RunPair implements collector.Bench.
+func (n noBench) RunPair(ctx context.Context, _, own collector.Half, d suite.Definitions, sink collector.PairSink) error {
+	return n.Run(ctx, own.Spec, d, own.Done, sink)
+}
+
 // Run implements collector.Bench.
 func (n noBench) Run(context.Context, events.JobSpec, suite.Definitions, func(events.TestCase) bool, collector.Sink) error {
 	began := time.Now()

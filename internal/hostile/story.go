@@ -82,6 +82,7 @@ func (s *Story) begin() {
 			}
 			if i == 1 && !s.old {
 				spec.Matched, spec.Requires = true, []string{"trait=nvme"}
+				spec.Against = &events.Artifact{Suite: "s", Tag: "t0", Kind: events.Master}
 				spec.ID = spec.First()
 			}
 			if i == 3 && !s.old {
@@ -201,10 +202,14 @@ func (s *Story) report(name events.Lane, l *Lane) events.Fact {
 func (s *Story) measured(name events.Lane, id events.JobID, by events.CollectorName, token events.Seq, attempt int) events.Fact {
 	spec := s.spec(name, id)
 	c := events.TestCase{Benchmark: benchmarks[s.r.IntN(len(benchmarks))], Profile: spec.Profile, Scenario: "full", Backend: spec.Backend, Target: spec.Target}
-	return events.TestCasesMeasured{
+	f := events.TestCasesMeasured{
 		Lane: name, JobID: id, Artifact: spec.Artifact, Collector: by, Token: token, Attempt: attempt, Definitions: "d1", Environment: "e1",
 		Cases: []events.MeasuredCase{{TestCase: c, Iterations: []events.Iteration{{Metrics: map[events.Metric]float64{"wall-time": 1}}}}},
 	}
+	if spec.Against != nil && s.r.IntN(2) == 0 {
+		f.Beside = &events.Beside{Artifact: *spec.Against, Cases: f.Cases}
+	}
+	return f
 }
 
 // cancel withdraws the request, as its version does it, or some of its jobs.

@@ -130,7 +130,7 @@ func (t *Truth) happens(f events.Fact) bool {
 		if j == nil || j.lane != f.Lane || f.Token == 0 || f.Token != j.token || f.Collector != j.collector || f.Token <= j.closed {
 			return false
 		}
-		for _, c := range f.Cases {
+		for _, c := range f.Cases { // the other side of a block has the same ones
 			j.Cases[c.TestCase] = true
 			if t.Series[j.sample] == nil {
 				t.Series[j.sample] = map[events.TestCase]bool{}

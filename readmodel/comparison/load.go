@@ -25,6 +25,8 @@ type Tables struct {
 type measured struct {
 	Comparison
 	a, b []readmodel.Result
+	// series are what was judged.
+	series []compare.Series
 }
 
 // Compare loads both artifacts and judges b against a. It fails with an *Error if there is nothing to compare.
@@ -63,8 +65,10 @@ func (t Tables) compare(ctx context.Context, q Query) (measured, error) {
 		}
 		if len(a) > 0 && len(b) > 0 {
 			a, b = ofOneMachine(a, b)
-			c, err := t.judged(ctx, name, q, a, b)
-			return measured{c, a, b}, err
+			c, series, err := t.judged(ctx, name, q, a, b)
+			m := measured{c, a, b, series}
+			m.Helps = m.helps()
+			return m, err
 		}
 		if missing = q.A; len(a) > 0 {
 			missing = q.B
@@ -109,45 +113,47 @@ func (t Tables) parentOf(ctx context.Context, suites []events.SuiteName, tag eve
 }
 
 // judged compares the results of two artifacts of one suite.
-func (t Tables) judged(ctx context.Context, name events.SuiteName, q Query, a, b []readmodel.Result) (Comparison, error) {
-	var c Comparison
+func (t Tables) judged(ctx context.Context, name events.SuiteName, q Query, a, b []readmodel.Result) (c Comparison, series []compare.Series, err error) {
 	current, err := t.Reader.CurrentDefinition(ctx, name)
 	if err != nil {
-		return c, err
+		return c, nil, err
 	}
 	d, err := suite.Parse(current.Content)
 	if err != nil {
-		return c, err
+		return c, nil, err
 	}
 	history, err := t.Reader.History(ctx, name, q.A, readmodel.HistoryDepth, q.Metric)
 	if err != nil {
-		return c, err
+		return c, nil, err
 	}
 	spreads, err := t.Reader.Spreads(ctx, name, newest(a, b), q.Metric)
 	if err != nil {
-		return c, err
+		return c, nil, err
 	}
-	c = Comparison{
-		Suite: name, Definitions: current.Digest, Comparison: compare.Compare(pair(d, q.Metric, a, b, history, spreads)),
+	blocks, err := t.Reader.Blocks(ctx, name, q.B, q.A)
+	if err != nil {
+		return c, nil, err
 	}
+	series = inTurns(pair(d, q.Metric, a, b, history, spreads), blocks)
+	c = Comparison{Suite: name, Definitions: current.Digest, Comparison: compare.Compare(series)}
 	if q.Metric != "" && len(c.Changes)+len(c.New)+len(c.Missing) == 0 {
-		return c, refuse("metrics are "+strings.Join(metricNames(a, b), ", "), "metric %s was not measured", q.Metric)
+		return c, nil, refuse("metrics are "+strings.Join(metricNames(a, b), ", "), "metric %s was not measured", q.Metric)
 	}
 	if c.A, err = t.side(ctx, name, q.A, a); err != nil {
-		return c, err
+		return c, nil, err
 	}
 	if c.B, err = t.side(ctx, name, q.B, b); err != nil {
-		return c, err
+		return c, nil, err
 	}
 	if c.Forced, err = t.forced(ctx, name, q.B, q.A); err != nil {
-		return c, err
+		return c, nil, err
 	}
 	if q.A != q.B {
 		c.Same = sameRuns(a, b)
 	}
 	c.Complete = c.A.Complete && c.B.Complete
 	c.Incomplete = strings.TrimSpace(c.A.Note + " " + c.B.Note)
-	return c, nil
+	return c, series, nil
 }
 
 // newest returns when the newest of some results was measured.

@@ -1,6 +1,7 @@
--- What the last @n artifacts of a suite that have results on a target tell: one row for each result, the newest first. Artifacts
+-- What the last @n artifacts of a suite that have results on a target tell: one row for each result, in no order. Artifacts
 -- are taken in the order in which their requests began, and only the last @requests of these are looked at: so the read does not
--- grow with history. Samples beside the base series tell nothing, and neither does what was taken over.
+-- grow with history. Samples beside the base series tell nothing, and neither does what was taken over. The artifacts are
+-- an array, so that their results are found by the index, however many there are.
 WITH started AS (
     SELECT tag, started_seq
     FROM benchmark_request b
@@ -15,7 +16,6 @@ WITH started AS (
     ORDER BY started_seq DESC
     LIMIT @n
 )
-SELECT r.benchmark, r.profile, r.scenario, r.backend, r.target, r.environment, r.tag, r.statistics ->> 'wall-time' AS wall_times
-FROM recent JOIN result r USING (tag)
-WHERE r.suite = @suite AND r.target = @target AND r.sample = '' AND r.reused_from = ''
-ORDER BY r.seq DESC, r.tag
+SELECT benchmark, profile, scenario, backend, environment, seq, statistics ->> 'wall-time'
+FROM result
+WHERE suite = @suite AND tag = ANY (ARRAY(SELECT tag FROM recent)) AND target = @target AND sample = '' AND reused_from = ''

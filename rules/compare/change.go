@@ -67,6 +67,9 @@ type Change struct {
 	Judgement   Judgement `json:"judgement"`
 	// Why says in words which rule decided.
 	Why string `json:"why"`
+	// Turns is the judgement on the pairs, if both sides were measured in turns: that of the change is the same, and Relative and
+	// Threshold are its own. Nil if not.
+	Turns *Turned `json:"turns,omitempty"`
 }
 
 // sample is one side prepared for statistics: finite values only, ascending. It is a copy, because benchmath sorts its

@@ -113,6 +113,7 @@ func described(m MetricInfo) MetricInfo {
 
 // judgeAll judges the test cases of one metric together, because their p-values are corrected together.
 func judgeAll(cases []*judged) []Change {
+	judgeInTurns(cases)
 	var tested []*judged
 	var ps []float64
 	for _, j := range cases {
@@ -125,7 +126,9 @@ func judgeAll(cases []*judged) []Change {
 	}
 	changes := make([]Change, 0, len(cases))
 	for _, j := range cases {
-		j.judge(len(tested))
+		if j.Turns == nil {
+			j.judge(len(tested))
+		}
 		changes = append(changes, j.Change)
 	}
 	return changes
@@ -147,6 +150,9 @@ func order(x, y Series) int {
 		cmp.Compare(x.B.Interfered, y.B.Interfered),
 		slices.Compare(x.History, y.History),
 		cmp.Compare(x.Spread, y.Spread),
+		slices.CompareFunc(x.Pairs, y.Pairs, func(p, q Pair) int {
+			return cmp.Or(cmp.Compare(p.A, q.A), cmp.Compare(p.B, q.B), compareBools(p.Disturbed, q.Disturbed))
+		}),
 	)
 }
 

@@ -17,7 +17,7 @@ func CSV(w io.Writer, c Comparison, o Options) error {
 	lines := [][]string{{
 		"metric", "benchmark", "profile", "scenario", "backend", "target", "category", "judgement", "magnitude",
 		"significant", "relevant", "a_min", "b_min", "a_median", "b_median", "a_n", "b_n",
-		"relative", "threshold", "threshold_rule", "p", "p_adjusted", "why",
+		"relative", "threshold", "threshold_rule", "p", "p_adjusted", "why", "pairs", "pairs_disturbed", "interval_low", "interval_high",
 	}}
 	for _, ch := range c.Changes {
 		if !o.shows(ch.Metric) || o.Brief && ch.Judgement == Unchanged {
@@ -34,6 +34,8 @@ func CSV(w io.Writer, c Comparison, o Options) error {
 			strconv.Itoa(ch.A.N), strconv.Itoa(ch.B.N), csvNumber(ch.Relative),
 			csvNumber(&ch.Threshold), string(ch.Rule), csvNumber(ch.P), csvNumber(ch.Adjusted), ch.Why,
 		))
+		last := &lines[len(lines)-1]
+		*last = append(*last, csvTurns(ch.Turns)...)
 	}
 	absent := func(judgement string, of []Absent) {
 		for _, a := range of {
@@ -54,6 +56,18 @@ func csvCase(m events.Metric, c events.TestCase, category Category) []string {
 		string(m), string(c.Benchmark), string(c.Profile), string(c.Scenario), string(c.Backend),
 		string(c.Target), string(category),
 	}
+}
+
+// csvTurns returns the fields of what was measured in turns.
+func csvTurns(t *Turned) []string {
+	if t == nil {
+		return make([]string, 4)
+	}
+	var low, high *float64
+	if t.Interval != nil {
+		low, high = &t.Interval.Low, &t.Interval.High
+	}
+	return []string{strconv.Itoa(t.Pairs), strconv.Itoa(t.Disturbed), csvNumber(low), csvNumber(high)}
 }
 
 // csvNumber writes a number so that reading it gives the same number; nothing for nil.

@@ -26,6 +26,12 @@
 //
 // Exact metrics need no statistics: any change is real, as long as each side repeats.
 //
+// # The strongest evidence
+//
+// A series of which both sides were measured in turns has pairs. Then they decide, by the test and the interval of [JudgeTurns],
+// in the place of all of the above: the change is their estimate, the threshold the floor of the metric or of its class. All
+// test cases of a metric that have pairs are corrected together.
+//
 // # The noise threshold
 //
 // It is the largest of three: the floor of the metric (as the definitions give it, else 0.05 % for counts

@@ -11,13 +11,15 @@ type judged struct {
 	Change
 	info MetricInfo
 	a, b sample
+	// pairs are the values of both sides that were measured in turns.
+	pairs []Pair
 	// known: something is known of the noise of this test case (see noise).
 	known bool
 }
 
 // measure fills in everything about a series but its judgement. Both sides must have a usable value.
 func measure(s Series, a, b sample) *judged {
-	j := &judged{info: s.Metric, a: a, b: b}
+	j := &judged{info: s.Metric, a: a, b: b, pairs: s.Pairs}
 	j.Change = Change{Case: s.Case, Category: s.Category, Metric: s.Metric.Name, A: a.Side, B: b.Side}
 	j.Relative = relative(a.Min, b.Min)
 	j.Threshold, j.Rule, j.known = noise(s)

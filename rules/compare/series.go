@@ -90,6 +90,9 @@ type Series struct {
 	// Spread is the largest relative distance of two minima that were measured of one artifact on that machine; 0 when
 	// unknown.
 	Spread float64 `json:"spread,omitempty"`
+	// Pairs, if given, are the values of both sides, measured in turns, in the order of FirstIsA. They decide then, and not A
+	// and B.
+	Pairs []Pair `json:"pairs,omitempty"`
 }
 
 // finite reports whether x is a number that JSON can hold.

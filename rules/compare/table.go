@@ -107,8 +107,16 @@ func row(m MetricInfo, name string, c Change) []string {
 	if c.Significant {
 		judgement += ", " + c.Magnitude.String()
 	}
+	a, b := c.Shown()
 	n := fmt.Sprintf("%d+%d", c.A.N, c.B.N)
-	return []string{name, m.Format(c.A.Min), m.Format(c.B.Min), change, threshold, n, p, judgement}
+	if t := c.Turns; t != nil {
+		n = phrase.Count(t.Pairs, "pair")
+		if t.P != nil {
+			p = strconv.FormatFloat(*t.P, 'f', 3, 64)
+		}
+		judgement += ", " + c.Evidence()
+	}
+	return []string{name, m.Format(a), m.Format(b), change, threshold, n, p, judgement}
 }
 
 // words writes a judgement with spaces.

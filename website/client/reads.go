@@ -288,7 +288,7 @@ func (c *Client) Compare(ctx context.Context, q CompareQuery) (comparison.Compar
 	return get[comparison.Comparison](ctx, c, "compare", q.values())
 }
 
-// CompareAs writes a comparison as "text", "markdown" or "csv".
+// CompareAs writes a comparison as "text", "markdown", "csv" or "samples".
 func (c *Client) CompareAs(ctx context.Context, q CompareQuery, format string, w io.Writer) error {
 	query := q.values()
 	query.Set("format", format)
