@@ -122,8 +122,8 @@ func hyperfineSays(a, b hyperfineResult) int {
 
 // benchstatSays judges as benchstat does without flags: by the test of Mann and Whitney at 0.05.
 func benchstatSays(a, b []float64) int {
-	before := benchmath.NewSample(a, &benchmath.DefaultThresholds)
-	after := benchmath.NewSample(b, &benchmath.DefaultThresholds)
+	thresholds := benchmath.Thresholds{CompareAlpha: benchstatLevel}
+	before, after := benchmath.NewSample(a, &thresholds), benchmath.NewSample(b, &thresholds)
 	if c := benchmath.AssumeNothing.Compare(before, after); c.P >= benchstatLevel {
 		return 0
 	}

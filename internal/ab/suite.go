@@ -49,7 +49,7 @@ type CaseDone struct {
 	Metric
 }
 
-// Plans returns what the jobs of a release would measure, of these benchmarks. An UnknownError is wrong usage.
+// Plans returns what the jobs of a master request would measure, of these benchmarks. An UnknownError is wrong usage.
 func (p SuitePlan) Plans() ([]suite.BenchmarkPlan, error) {
 	d := p.Definitions
 	for _, b := range p.Benchmarks {
@@ -57,7 +57,7 @@ func (p SuitePlan) Plans() ([]suite.BenchmarkPlan, error) {
 			return nil, &UnknownError{fmt.Sprintf("suite %s has no benchmark %q", d.Name, b)}
 		}
 	}
-	jobs, _, err := d.Expand(suite.Request{Artifact: events.Artifact{Suite: d.Name, Tag: "b", Kind: events.Release}, Nameless: true})
+	jobs, _, err := d.Expand(suite.Request{Artifact: events.Artifact{Suite: d.Name, Tag: "b", Kind: events.Master}, Nameless: true})
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (p SuitePlan) Plans() ([]suite.BenchmarkPlan, error) {
 		}
 	}
 	if len(plans) == 0 {
-		return nil, &UnknownError{fmt.Sprintf("a release of suite %s measures nothing of that", d.Name)}
+		return nil, &UnknownError{fmt.Sprintf("a master request of suite %s measures nothing of that", d.Name)}
 	}
 	return plans, nil
 }
