@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // output is a writer that keeps the first and the last bytes written to it, within a bound.
@@ -16,6 +17,8 @@ type output struct {
 	// next is the place of the next byte in a full tail, which is a ring.
 	next    int
 	dropped int64
+	// taken is how many bytes were written and passed on.
+	taken atomic.Int64
 	// lines gets everything; nil if no one listens.
 	lines *lines
 }
@@ -46,6 +49,7 @@ func (o *output) Write(p []byte) (int, error) {
 	if o.lines != nil {
 		_, _ = o.lines.Write(p) // never fails
 	}
+	o.taken.Add(int64(n))
 	room := min(o.headLimit-len(o.head), len(p))
 	o.head = append(o.head, p[:room]...)
 	p = p[room:]

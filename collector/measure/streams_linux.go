@@ -64,18 +64,33 @@ func (s *streams) begin() {
 	}
 }
 
-// wait waits until all output is read. Processes that still hold the pipes after the delay are not waited for.
+// wait waits until all output is read. Processes that still hold the pipes are not waited for longer than the delay after the
+// last output. Who takes the lines may be slow.
 func (s *streams) wait(delay time.Duration) {
-	timer := time.AfterFunc(delay, func() {
-		for _, f := range s.ours {
-			_ = f.Close() // that of stdin may be closed
+	read := make(chan struct{})
+	go func() {
+		s.copying.Wait()
+		close(read)
+	}()
+	for before := int64(-1); before != s.taken(); {
+		before = s.taken()
+		select {
+		case <-read:
+		case <-time.After(delay):
+			continue
 		}
-	})
-	s.copying.Wait()
-	timer.Stop()
+		break
+	}
+	for _, f := range s.ours {
+		_ = f.Close() // that of stdin may be closed
+	}
+	<-read
 	s.stdout.end()
 	s.stderr.end()
 }
+
+// taken returns how many bytes of output were read.
+func (s *streams) taken() int64 { return s.stdout.taken.Load() + s.stderr.taken.Load() }
 
 func (s *streams) close() {
 	for _, f := range append(s.ours, s.theirs...) {

@@ -121,6 +121,9 @@ func (p *pair) report(ctx context.Context, s *run) error {
 	return nil
 }
 
+// countedPairs is for how many pairs instructions are counted in passes of their own: two of each side show that the count repeats.
+const countedPairs = 2
+
 // half is one side of a benchmark that is measured in turns.
 type half struct {
 	*run
@@ -128,8 +131,8 @@ type half struct {
 	plan  suite.BenchmarkPlan
 	chain *chain
 	steps Plan
-	// counts are the instructions of the steps, for the first pair.
-	counts map[int]float64
+	// counts are the instructions of the steps, for the first pairs.
+	counts []map[int]float64
 }
 
 // inTurns measures the test cases of a benchmark that both sides need.
@@ -193,15 +196,19 @@ func (p *pair) turn(ctx context.Context, h *half) error {
 // pairs measures pair after pair. It returns the test cases whose pairs are all there, by their places in the chain.
 func (p *pair) pairs(ctx context.Context, a, b *half) (ended []int, err error) {
 	defer b.running()()
+	rule, most := b.plan.Until, cmp.Or(p.turns.Pairs, b.plan.Iterations)
 	for _, h := range []*half{a, b} {
 		if err := p.turn(ctx, h); err != nil {
 			return nil, err
 		}
-		if h.counts, err = h.count(ctx, h.plan, h.chain, h.steps); err != nil {
-			return nil, err
+		for range min(countedPairs, most) {
+			counts, err := h.count(ctx, h.plan, h.chain, h.steps)
+			if err != nil {
+				return nil, err
+			}
+			h.counts = append(h.counts, counts)
 		}
 	}
-	rule, most := b.plan.Until, cmp.Or(p.turns.Pairs, b.plan.Iterations)
 	if p.turns.Enough != nil {
 		rule = nil
 	}
@@ -280,8 +287,10 @@ func (p *pair) add(a, b *half, i, n int, took []taken) (fits bool, err error) {
 	sides := []*half{a, b}
 	for at, h := range sides {
 		took[at].samples = []events.Iteration{medians(took[at].samples)}
-		if count, counted := h.counts[i]; counted && n == 1 {
-			addCount(took[at].samples[0], count)
+		if n <= len(h.counts) {
+			if count, counted := h.counts[n-1][i]; counted {
+				addCount(took[at].samples[0], count)
+			}
 		}
 		size, err := h.chain.size(i, took[at].samples)
 		if err != nil {

@@ -6,13 +6,17 @@ import (
 	"github.com/tachobench/tacho/internal/phrase"
 )
 
+// leastPairs is the least that can be judged as pairs: of one, nobody knows whether a count repeats. Fewer are judged as the values
+// of both sides are.
+const leastPairs = 2
+
 // judgeInTurns judges, of the test cases of one metric, those that were measured in turns: one look at each, that nobody
 // planned. They are corrected together, and apart from the others, whose test is another one.
 func judgeInTurns(cases []*judged) {
 	var of []*judged
 	var turns []Turns
 	for _, j := range cases {
-		if len(j.pairs) > 0 {
+		if len(j.pairs) >= leastPairs {
 			of, turns = append(of, j), append(turns, Turns{Metric: j.info, Pairs: j.pairs})
 		}
 	}
