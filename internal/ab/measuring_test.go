@@ -68,7 +68,7 @@ func TestAFasterProgramIsImproved(t *testing.T) {
 
 // Sleeping costs no CPU time, so only wall-time can tell.
 func TestTimeThatIsNotCPUTimeIsWallTime(t *testing.T) {
-	r := measured(t, plan(side(t, "wait", "10"), side(t, "wait", "100")))
+	r := measured(t, plan(side(t, "wait", "10"), side(t, "wait", "300")))
 	if r.Verdict != Regressed || r.Time.Metric != measure.WallTime {
 		t.Errorf("got %s by %+v: %s", r.Verdict, r.Time, r.Sentence())
 	}

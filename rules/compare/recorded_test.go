@@ -55,14 +55,14 @@ func number(t *testing.T, text string) float64 {
 	return x
 }
 
-// TestRecorded: on real machines with neighbours, equal programs are never called changed, and by CPU time +10 % is always found and
-// +2 % mostly.
+// TestRecorded: on a real machine, equal programs are never called changed, and no change is called the opposite. With one neighbour
+// that burns both CPUs every other second, CPU time finds +10 % always and +2 % mostly; beside a dozen of them it need not.
 func TestRecorded(t *testing.T) {
 	files, err := filepath.Glob("testdata/turns/*.csv")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recordings: %v", err)
 	}
-	least := map[string]float64{"plus2 task-clock": 0.8, "plus10 task-clock": 1}
+	least := map[string]float64{"neighbour.csv plus2 task-clock": 0.8, "neighbour.csv plus10 task-clock": 1}
 	for _, file := range files {
 		all := recordings(t, file)
 		for _, of := range []string{"equal wall-time", "equal task-clock", "plus2 wall-time", "plus2 task-clock", "plus10 wall-time", "plus10 task-clock"} {
@@ -91,7 +91,7 @@ func TestRecorded(t *testing.T) {
 			switch what, _, _ := strings.Cut(of, " "); {
 			case what == "equal" && found+improved > 0:
 				t.Errorf("%s: %d of %d equal ones are called changed", of, found+improved, n)
-			case improved > 0 || float64(found) < least[of]*float64(n):
+			case improved > 0 || float64(found) < least[filepath.Base(file)+" "+of]*float64(n):
 				t.Errorf("%s: %d of %d found, %d called improved", of, found, n, improved)
 			}
 		}
