@@ -110,7 +110,10 @@ func TestWhatIsTheSameIsNotDoneTwice(t *testing.T) {
 		{"the same program", nil, "a2", "c m n"},
 		{"another program", nil, "b1", "c"},
 		{"another description", func(f *graphFarm, d suite.Definitions) { d.Description = "new"; f.publish(d) }, "a2", "c m n"},
-		{"more iterations", func(f *graphFarm, d suite.Definitions) { d.Benchmarks[0].Iterations = suite.Iterations{Number: 9}; f.publish(d) }, "a2", "c n"},
+		{"more iterations", func(f *graphFarm, d suite.Definitions) {
+			d.Benchmarks[0].Iterations = suite.Iterations{Number: 9}
+			f.publish(d)
+		}, "a2", "c n"},
 		{"another machine", func(f *graphFarm, _ suite.Definitions) { f.machineIs("other", "1") }, "a2", "c"},
 		{"another driver", func(f *graphFarm, _ suite.Definitions) { f.machineIs("machine", "2") }, "a2", "c"},
 		{"never", func(f *graphFarm, d suite.Definitions) { d.Kinds[1].Reuse = suite.ReuseNever; f.publish(d) }, "a2", "c n"},
