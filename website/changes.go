@@ -21,7 +21,7 @@ type changeTable struct {
 	Shared string
 	Rows   []changeRow
 	// Help is what would help to decide what is undecided; nil for nothing.
-	Help *comparison.Help
+	Help *compare.Help
 }
 
 // changeRow is one test case of a table.
@@ -38,7 +38,7 @@ func changeTables(c comparison.Comparison) []changeTable {
 	tables := make([]changeTable, len(c.Summaries))
 	for i, s := range c.Summaries {
 		tables[i].Summary = s
-		if n := slices.IndexFunc(c.Helps, func(h comparison.Help) bool { return h.Metric == s.Metric.Name }); n >= 0 {
+		if n := slices.IndexFunc(c.Helps, func(h compare.Help) bool { return h.Metric == s.Metric.Name }); n >= 0 {
 			tables[i].Help = &c.Helps[n]
 		}
 		largest := 0.0

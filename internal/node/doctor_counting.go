@@ -23,6 +23,7 @@ const notSeen = "Not in the count: the kernel's work, waiting for disk or networ
 // countingFinding says it for a machine that takes this way, and would take auto if it were asked to choose.
 func countingFinding(asked, way, auto measure.Counting, why string) Finding {
 	f := Finding{What: "instructions", Verdict: "good"}
+	//exhaustive:ignore
 	switch way {
 	case measure.CountCounters:
 		f.Detail = "counted by the processor in user mode, as instructions:u; that costs nothing. " + notSeen

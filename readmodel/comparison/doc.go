@@ -70,17 +70,6 @@ type Comparison struct {
 	// Failed are the test cases of B that have an error and no result, with the part of the error that tells the
 	// cause, sorted.
 	Failed []compare.FailedCase `json:"failed"`
-	// Helps say what would help to decide what is undecided, by metric, the headline first.
-	Helps []Help `json:"helps,omitempty"`
 	// Comparison has the judgement. Its words are those of the report: they also say what failed or may be missing.
 	compare.Comparison
-}
-
-// Help is what would help to decide one metric.
-type Help struct {
-	Metric events.Metric `json:"metric"`
-	// Case is the test case that the advice is about, the least certain one. Undecided counts all that are undecided.
-	Case      events.TestCase  `json:"case"`
-	Undecided int              `json:"undecided"`
-	Advice    []compare.Advice `json:"advice"`
 }

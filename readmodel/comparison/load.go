@@ -66,9 +66,7 @@ func (t Tables) compare(ctx context.Context, q Query) (measured, error) {
 		if len(a) > 0 && len(b) > 0 {
 			a, b = ofOneMachine(a, b)
 			c, series, err := t.judged(ctx, name, q, a, b)
-			m := measured{c, a, b, series}
-			m.Helps = m.helps()
-			return m, err
+			return measured{c, a, b, series}, err
 		}
 		if missing = q.A; len(a) > 0 {
 			missing = q.B

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
@@ -77,46 +76,4 @@ func (m measured) pairs() map[seriesKey][]compare.Pair {
 		}
 	}
 	return all
-}
-
-// helps says, for each metric, what would help to decide its test cases that are undecided: the advice on the widest of them.
-// Nothing is said where all are decided.
-func (m measured) helps() []Help {
-	var list []Help
-	pairs := m.pairs()
-	for _, s := range m.Summaries {
-		var worst *compare.Change
-		undecided := 0
-		for i, ch := range m.Changes {
-			if ch.Metric != s.Metric.Name || ch.Judgement != compare.Inconclusive && ch.Judgement != compare.NotComparable {
-				continue
-			}
-			if undecided++; worst == nil || width(ch) > width(*worst) {
-				worst = &m.Changes[i]
-			}
-		}
-		if worst == nil {
-			continue
-		}
-		advice := worst.Helps(s.Metric, pairs[seriesKey{worst.Case, worst.Metric}], m.counted(worst.Case))
-		if len(advice) > 0 {
-			list = append(list, Help{Metric: s.Metric.Name, Case: worst.Case, Undecided: undecided, Advice: advice})
-		}
-	}
-	return list
-}
-
-// width returns how wide the interval of a change is; 0 if it has none.
-func width(c compare.Change) float64 {
-	if c.Turns == nil || c.Turns.Interval == nil {
-		return 0
-	}
-	return c.Turns.Interval.High - c.Turns.Interval.Low
-}
-
-// counted reports whether the instructions of a test case are counted on both sides.
-func (m measured) counted(c events.TestCase) bool {
-	return slices.ContainsFunc(m.Changes, func(ch compare.Change) bool {
-		return ch.Case == c && strings.HasPrefix(string(ch.Metric), "instructions")
-	})
 }

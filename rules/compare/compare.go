@@ -27,6 +27,8 @@ type Comparison struct {
 	// New was measured only for b, Missing only for a; sorted by test case and metric.
 	New     []Absent `json:"new"`
 	Missing []Absent `json:"missing"`
+	// Helps say what would help to decide what is undecided, by metric in the order of Summaries.
+	Helps []Help `json:"helps,omitempty"`
 	// Machines are those that measured what is in Changes, sorted; only of test cases that may be measured on any machine
 	// that fits.
 	Machines []string `json:"machines,omitempty"`
@@ -80,6 +82,7 @@ func Compare(series []Series) Comparison {
 		c.Changes = append(c.Changes, changes[s.Metric.Name]...)
 	}
 	c.Machines = machines(c.Changes)
+	c.Helps = helps(c, series)
 	if top, ok := c.top(); ok {
 		c.Verdict, c.Attention, c.AttentionReason = top.Verdict, top.Attention, top.AttentionReason
 	}

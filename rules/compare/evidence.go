@@ -65,16 +65,3 @@ func (c Change) Evidence() string {
 	}
 	return words
 }
-
-// Helps says what would help to decide the change, if it is undecided. pairs are those of its series, and counted says that the
-// instructions of both sides are counted.
-func (c Change) Helps(m MetricInfo, pairs []Pair, counted bool) []Advice {
-	if c.Turns == nil {
-		return c.Advice(m.Class, counted)
-	}
-	seconds := 0.0
-	if m.Class == Time && (m.Unit == "s" || m.Unit == "seconds") {
-		seconds = c.Turns.A + c.Turns.B
-	}
-	return AdviceOf(Turns{Metric: m, Pairs: pairs}, *c.Turns, counted, seconds)
-}

@@ -75,6 +75,7 @@ func TestRecorded(t *testing.T) {
 				got := compare.JudgeTurns(compare.Turns{Metric: info, Pairs: r.pairs, Looks: compare.LooksAt(60)})
 				n++
 				pairs = append(pairs, got.Pairs)
+				//exhaustive:ignore
 				switch got.Judgement {
 				case compare.Regressed:
 					found++

@@ -72,6 +72,9 @@ func sections(c Comparison, o Options) []section {
 		for _, reason := range reasons {
 			sec.notes = append(sec.notes, fmt.Sprintf("%s (%s)", reason, phrase.Count(seen[reason], "test case")))
 		}
+		if len(reasons) > 0 {
+			sec.notes = append(sec.notes, c.helpOf(s.Metric.Name)...)
+		}
 		out = append(out, sec)
 	}
 	return out

@@ -143,6 +143,7 @@ func TestPowerInTurns(t *testing.T) {
 				for range n {
 					got := untilDecided(timesInTurns(rng, of, 60, 1+change))
 					pairs += got.Pairs
+					//exhaustive:ignore
 					switch got.Judgement {
 					case compare.Regressed:
 						found++
