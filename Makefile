@@ -107,13 +107,13 @@ unraced:
 	@$(MAKE) --no-print-directory models UNRACED='-p 1'
 	@$(MAKE) --no-print-directory pure UNRACED='-p 1'
 	@$(MAKE) --no-print-directory peers
-	@$(MAKE) --no-print-directory outside UNRACED='-timeout 20m'
+	@$(MAKE) --no-print-directory outside UNRACED='-timeout 30m'
 
 # The step vet vets the tests too, with more checks, and internal/archtest has a step of its own. A program with the race
 # detector sleeps a second at its end, for goroutines that are still at work then; a tenth of it is enough for ours.
 .PHONY: raced
 raced:
-	GORACE=atexit_sleep_ms=100 $(GO) test -vet off -race -p $(PARALLEL) -timeout 20m $(FIRST) \
+	GORACE=atexit_sleep_ms=100 $(GO) test -vet off -race -p $(PARALLEL) -timeout 30m $(FIRST) \
 		$$($(GO) list ./... | grep -vxFf <($(GO) list ./internal/archtest $(PURE) $(OUTSIDE)))
 
 # What the race detector makes too slow to be done in full under it.
@@ -126,6 +126,7 @@ models:
 soak: ## Play many more random worlds than the check does, about ten minutes
 	$(ROOMY) $(GO) test -tags soak -vet off -count 1 -timeout 60m -run Agrees ./rules/ledger ./projector ./collector ./eventlog/door
 	$(GO) test -tags soak -vet off -count 1 -timeout 60m -run '^TestRandom|^TestRequestsOfManyDays$$|^TestRequestsOfWhichThree' ./scheduler ./internal/farm
+	$(GO) test -tags soak -vet off -count 1 -timeout 60m -v -run 'InTurns|UnplannedLooks|NarrowKeeps' ./rules/compare
 
 # The program that measures is not raced as it measures. Its module is not below ./...
 .PHONY: peers
@@ -143,7 +144,7 @@ outside:
 
 .PHONY: outage
 outage: ## Take the artifact server, NATS and Postgres down for 90, 60 and 60 seconds while jobs run, and NATS during a flood of output
-	TACHO_OUTAGE=full $(GO) test -run '^(TestOutagesCostNobodyAJob|TestAFloodOfOutput)$$' -count 1 -v -timeout 20m ./cmd/tacho
+	TACHO_OUTAGE=full $(GO) test -run '^(TestOutagesCostNobodyAJob|TestAFloodOfOutput)$$' -count 1 -v -timeout 30m ./cmd/tacho
 
 .PHONY: chaos
 chaos: ## Make every fault that a cluster can have while jobs run, and measure what is seen; a quarter of an hour

@@ -23,9 +23,9 @@ import (
 )
 
 // shown returns what a page says, word by word, without its marks and what frames it. How long ago something was is left out, and what
-// was changed on purpose: a word, and a row that pages of requests have since then.
+// was changed on purpose: a word, a row that pages of requests have since then, and the advice on what is undecided.
 func shown(page string) []string {
-	for _, pattern := range []string{`(?s)<(script|style|header|footer|nav)\b.*?</(script|style|header|footer|nav)>`, `(?s)<[^>]*>`, `([0-9.]+ (s|min|h|d|days?) )+ago`} {
+	for _, pattern := range []string{`(?s)<div class="callout"><strong>What would help</strong>.*?</div>`, `(?s)<(script|style|header|footer|nav)\b.*?</(script|style|header|footer|nav)>`, `(?s)<[^>]*>`, `([0-9.]+ (s|min|h|d|days?) )+ago`} {
 		page = regexp.MustCompile(pattern).ReplaceAllString(page, " ")
 	}
 	page = strings.Join(strings.Fields(html.UnescapeString(page)), " ")

@@ -144,20 +144,21 @@ func nullOf(strata []stratum, outcomes func(stratum) []int) null {
 		return null{deviation: math.Sqrt(variance)}
 	}
 	// at[most+d] is the probability of the distance d, with its sign.
-	at := make([]float64, 2*most+1)
+	at, next := make([]float64, 2*most+1), make([]float64, 2*most+1)
 	at[most] = 1
 	reach := 0
 	for _, s := range strata {
-		next, ways := make([]float64, len(at)), outcomes(s)
+		ways := outcomes(s)
 		share := 1 / float64(len(ways))
 		for d := -reach; d <= reach; d++ {
-			if p := at[most+d]; p > 0 {
+			if p := at[most+d] * share; p > 0 {
 				for _, w := range ways {
-					next[most+d+s.weight*(w-s.middle())] += p * share
+					next[most+d+s.weight*(w-s.middle())] += p
 				}
 			}
 		}
-		at = next
+		at, next = next, at
+		clear(next)
 		reach += s.weight * s.middle()
 	}
 	tail := make([]float64, most+2)

@@ -3,4 +3,4 @@
 package compare_test
 
 // turnsPlayed is how many comparisons each simulation plays; make soak plays fifty times as many.
-const turnsPlayed = 400
+const turnsPlayed = 200
