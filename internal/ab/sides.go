@@ -42,6 +42,10 @@ func Sides(ctx context.Context, w Wish) (a, b Side, notes []string, remove func(
 	kindA, pathA := w.kindOf(w.A)
 	kindB, pathB := w.kindOf(w.B)
 	switch {
+	case kindB == revision && isFile(kindA, w.A):
+		return a, b, nil, remove, &UnknownError{notAProgram(w.A, w.B)}
+	case kindA == revision && isFile(kindB, w.B):
+		return a, b, nil, remove, &UnknownError{notAProgram(w.B, w.A)}
 	case kindA == revision || kindB == revision:
 		if notes, remove, err = w.checkOut(ctx, &a, &b); err != nil {
 			return a, b, notes, remove, err
@@ -63,6 +67,16 @@ func Sides(ctx context.Context, w Wish) (a, b Side, notes []string, remove func(
 	}
 	a.Argv, b.Argv = append(a.Argv, w.MoreA...), append(b.Argv, w.MoreB...)
 	return a, b, notes, remove, nil
+}
+
+// isFile reports whether a word is the path of a program. One that is found on PATH may be the name of a branch as well.
+func isFile(k kind, word string) bool {
+	return k == program && strings.ContainsRune(word, filepath.Separator)
+}
+
+// notAProgram says what is wrong with a word beside a program.
+func notAProgram(program, word string) string {
+	return fmt.Sprintf("%s is a program and %s is none: build it, or write the path of its file", program, word)
 }
 
 // with returns an environment with further variables, which replace those of the same names.

@@ -103,6 +103,8 @@ func TestWordsThatNameNothingAreRefused(t *testing.T) {
 		{Wish{A: "v1", B: "v2", Dir: dir}, "nothing is said to run"},
 		{Wish{A: "sub", B: "sh", Dir: dir}, "name two of one kind"},
 		{Wish{A: "sub", B: "sub", Args: []string{"no-such-program"}, Dir: dir}, `no program "no-such-program"`},
+		{Wish{A: "/bin/sh", B: "./nosuch", Dir: dir}, "/bin/sh is a program and ./nosuch is none"},
+		{Wish{A: "./nosuch", B: "/bin/sh", Dir: nowhere}, "/bin/sh is a program and ./nosuch is none"},
 		{Wish{A: "sh", B: "sh", SetB: []string{"GOGC"}, Dir: dir}, "NAME=value"},
 	} {
 		tt.wish.Environ = os.Environ()
