@@ -23,7 +23,7 @@ type command struct{}
 
 func (command) Prepare(ctx context.Context, s *Slot, tc Toolchain, p suite.BenchmarkPlan) (Plan, error) {
 	b := p.Benchmark
-	parse, err := parserOf(b.Parse)
+	parse, err := ParserOf(b.Parse)
 	if err != nil {
 		return Plan{}, err
 	}

@@ -206,6 +206,9 @@ func (p *pair) pairs(ctx context.Context, a, b *half) (ended []int, err error) {
 			if err != nil {
 				return nil, err
 			}
+			if len(counts) == 0 {
+				break // they would fail again
+			}
 			h.counts = append(h.counts, counts)
 		}
 	}

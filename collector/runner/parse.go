@@ -20,8 +20,8 @@ import (
 // belongs to the next sample. A Parser skips lines that are not of its format.
 type Parser func(stdout []byte) ([]map[events.Metric]float64, error)
 
-// parserOf returns the parser of a format, nil for the empty format.
-func parserOf(format string) (Parser, error) {
+// ParserOf returns the parser of a format that definitions may name, nil for the empty one.
+func ParserOf(format string) (Parser, error) {
 	switch format {
 	case "":
 		return nil, nil

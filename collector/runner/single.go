@@ -18,6 +18,3 @@ func (r *Runner) Single(ctx context.Context, c measure.Cmd) (measure.Outcome, er
 	}
 	return out, judge(c, out)
 }
-
-// ParserOf returns the parser of a format that definitions may name, and nil for the empty one.
-func ParserOf(format string) (Parser, error) { return parserOf(format) }

@@ -50,7 +50,7 @@ func inOrder(d suite.Definitions, list []readmodel.SampledMetric) {
 	for i, m := range list {
 		info, known := infos[m.Metric]
 		if !known {
-			info = metricInfo(d, m.Metric)
+			info = MetricOf(d, m.Metric)
 			infos[m.Metric] = info
 		}
 		list[i].Unit = info.Unit

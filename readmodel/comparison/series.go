@@ -43,7 +43,7 @@ func pair(d suite.Definitions, only events.Metric, a, b []readmodel.Result, hist
 			if !ok {
 				i, at[key] = len(list), len(list)
 				category, _ := d.Category(r.Benchmark)
-				list = append(list, compare.Series{Case: r.TestCase, Category: compare.Category(category), Metric: metricInfo(d, metric)})
+				list = append(list, compare.Series{Case: r.TestCase, Category: compare.Category(category), Metric: MetricOf(d, metric)})
 			}
 			values := compare.SamplesOf(metric, r.Iterations, r.Environment)
 			values.Machine = r.Machine
@@ -74,8 +74,8 @@ func metricsOf(r readmodel.Result) map[events.Metric]bool {
 	return names
 }
 
-// metricInfo returns what the definitions say about a metric; if they do not name it, what is usual for it.
-func metricInfo(d suite.Definitions, name events.Metric) compare.MetricInfo {
+// MetricOf returns what the definitions say about a metric; if they do not name it, what is usual for it.
+func MetricOf(d suite.Definitions, name events.Metric) compare.MetricInfo {
 	m, ok := d.Metric(name)
 	if !ok {
 		return compare.Usual(name)

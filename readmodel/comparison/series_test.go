@@ -20,9 +20,9 @@ func TestUsualMetricsAreThoseOfTheShippedSuites(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range d.Metrics {
-			want := metricInfo(d, m.Name)
+			want := MetricOf(d, m.Name)
 			want.Floor, want.Undeclared = 0, true
-			if diff := cmp.Diff(want, metricInfo(suite.Definitions{}, m.Name)); diff != "" {
+			if diff := cmp.Diff(want, MetricOf(suite.Definitions{}, m.Name)); diff != "" {
 				t.Errorf("%s of suite %s (-declared +usual):\n%s", m.Name, name, diff)
 			}
 		}
