@@ -267,17 +267,17 @@ func TestAMovedJobIsChargedAtEachPlace(t *testing.T) {
 	url := project(t, s.stored, 2)
 	query(t, url, "SELECT * FROM tacho.share ORDER BY account", &shares)
 	query(t, url, "SELECT * FROM tacho.usage ORDER BY account", &usage)
-	// The parent's job took 2 s. The try had half of a machine for 3 s, and then all of one for 4 s.
+	// The parent's job took 2 s. The try had half of a machine for 3 s, and then all of one for 5 s.
 	want := []readmodel.ShareRow{
 		{Tier: events.TierDefault, Queue: "alice", Account: "alice", Dispatched: 2, ChargedMS: 2000 + 1500},
-		{Tier: events.TierDefault, Queue: "bob", Account: "bob", Dispatched: 1, ChargedMS: 4000},
+		{Tier: events.TierDefault, Queue: "bob", Account: "bob", Dispatched: 1, ChargedMS: 5000},
 	}
 	if diff := cmp.Diff(want, shares); diff != "" {
 		t.Error(diff)
 	}
 	days := []readmodel.UsageRow{
 		{Day: "2026-03-01", Tier: events.TierDefault, Queue: "alice", Account: "alice", Jobs: 1, ChargedMS: 3500},
-		{Day: "2026-03-01", Tier: events.TierDefault, Queue: "bob", Account: "bob", Jobs: 1, ChargedMS: 4000},
+		{Day: "2026-03-01", Tier: events.TierDefault, Queue: "bob", Account: "bob", Jobs: 1, ChargedMS: 5000},
 	}
 	if diff := cmp.Diff(days, usage); diff != "" {
 		t.Error(diff)

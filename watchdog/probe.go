@@ -8,6 +8,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/retry"
+	"github.com/tachobench/tacho/readmodel"
 )
 
 // probeLog asks the log whether it takes appends, again and again.
@@ -67,6 +68,9 @@ func (w *Watchdog) askTables(ctx context.Context, head events.Seq) {
 	cursor, err := w.Tables.Cursor(asking)
 	if ctx.Err() != nil {
 		return
+	}
+	if errors.Is(err, readmodel.ErrNotFound) {
+		err = nil // Postgres answers: no projector has begun yet, so the tables are behind
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

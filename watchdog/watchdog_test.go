@@ -437,6 +437,19 @@ func TestTablesThatAreAwayAreShownFromMemory(t *testing.T) {
 	})
 }
 
+// A database in which no projector has begun answers.
+func TestTablesThatNobodyHasBegunAreNotAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		y := newYard(t)
+		y.tell(registered(), online())
+		_, stop := y.start(nil)
+		defer stop()
+		y.tables.lose(readmodel.ErrNotFound)
+		y.pass(20*time.Second, here)
+		y.expect("not begun")
+	})
+}
+
 // A watchdog that stood still asked nobody meanwhile: the question that was under way fails, and nothing is said of it.
 func TestStandingStillRaisesNoAlert(t *testing.T) {
 	v := newView()
