@@ -235,6 +235,9 @@ func TestABlockIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if c.Same != 0 { // one job measured both, and took nothing from another
+		t.Errorf("%d results are called the same", c.Same)
+	}
 	got = nil
 	for _, ch := range c.Changes {
 		got = append(got, fmt.Sprintf("%s: %s, %.0f %%, %s on %s", ch.Case.Benchmark, ch.Judgement, *ch.Relative*100, ch.Evidence(), ch.A.Machine))

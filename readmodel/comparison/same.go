@@ -9,19 +9,21 @@ import (
 	"github.com/tachobench/tacho/readmodel"
 )
 
-// sameRuns counts the results of two artifacts that one run measured: what it measured is byte for byte the same in both.
+// sameRuns counts the results of two artifacts that one run measured, of which one took those of the other: what it measured is byte
+// for byte the same in both. A run that measured both of them for itself, in turns, says nothing of that.
 func sameRuns(a, b []readmodel.Result) (n int) {
 	type place struct {
 		events.TestCase
 		environment events.Digest
 	}
 	run := func(r readmodel.Result) events.JobID { return cmp.Or(r.ReusedFrom, r.JobID) }
-	runs := map[place]events.JobID{}
+	results := map[place]readmodel.Result{}
 	for _, r := range a {
-		runs[place{r.TestCase, r.Environment}] = run(r)
+		results[place{r.TestCase, r.Environment}] = r
 	}
 	for _, r := range b {
-		if runs[place{r.TestCase, r.Environment}] == run(r) {
+		other, measured := results[place{r.TestCase, r.Environment}]
+		if measured && run(other) == run(r) && (r.ReusedFrom != "" || other.ReusedFrom != "") {
 			n++
 		}
 	}
