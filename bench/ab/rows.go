@@ -21,8 +21,9 @@ type Row struct {
 	Changed   int `json:"changed"`
 	Improved  int `json:"improved"`
 	Unchanged int `json:"unchanged"`
-	// Pairs and Estimate are medians.
+	// Pairs, Each and Estimate are medians; Each is how often each side ran in a pair.
 	Pairs    float64 `json:"pairs"`
+	Each     float64 `json:"runs_each"`
 	Estimate float64 `json:"estimate"`
 	Goal     string  `json:"goal"`
 	Reached  bool    `json:"reached"`
@@ -100,7 +101,7 @@ func measureAll(ctx context.Context, o options, progress io.Writer) (done []Row,
 
 // measure lets tacho compare.
 func (r *Row) measure(ctx context.Context, tacho string, w work, progress io.Writer) error {
-	var pairs, estimates []float64
+	var pairs, each, estimates []float64
 	for i := range r.Runs {
 		result, err := compareWithTacho(ctx, tacho, w, *r, r.MaxPairs[i%len(r.MaxPairs)])
 		if err != nil {
@@ -114,13 +115,13 @@ func (r *Row) measure(ctx context.Context, tacho string, w work, progress io.Wri
 		case "unchanged":
 			r.Unchanged++
 		}
-		pairs = append(pairs, float64(result.Pairs))
+		pairs, each = append(pairs, float64(result.Pairs)), append(each, float64(result.Runs))
 		if len(result.Metrics) > 0 && result.Metrics[0].Change != nil {
 			estimates = append(estimates, 100**result.Metrics[0].Change)
 		}
 		fmt.Fprintf(progress, "%s, %d of %d: %s\n", r.Name, i+1, r.Runs, result.Sentence())
 	}
-	r.Pairs, r.Estimate = median(pairs), median(estimates)
+	r.Pairs, r.Each, r.Estimate = median(pairs), median(each), median(estimates)
 	r.Reached = r.reached(r.Changed, r.Improved, r.Runs)
 	return nil
 }
@@ -137,7 +138,7 @@ func median(values []float64) float64 {
 
 // printTable prints the rows as Markdown.
 func printTable(w io.Writer, rows []Row) {
-	fmt.Fprintln(w, "| what differs | pairs at most | said changed | said unchanged | pairs (median) | estimate (median) | goal | reached | hyperfine says changed | benchstat says changed |")
+	fmt.Fprintln(w, "| what differs | pairs at most | said changed | said unchanged | pairs × runs of each side (medians) | estimate (median) | goal | reached | hyperfine says changed | benchstat says changed |")
 	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|")
 	for _, r := range rows {
 		most := strings.Trim(strings.ReplaceAll(fmt.Sprint(r.MaxPairs), " ", " and "), "[]")
@@ -153,8 +154,8 @@ func printTable(w io.Writer, rows []Row) {
 		if r.Reached {
 			reached = "yes"
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %d | %.0f | %+.2f %% | %s | %s | %s | %s |\n",
-			r.Name, most, changed, r.Unchanged, r.Pairs, r.Estimate, r.Goal, reached, or(said[hyperfineName]), or(said[benchstatName]))
+		fmt.Fprintf(w, "| %s | %s | %s | %d | %.0f × %.0f | %+.2f %% | %s | %s | %s | %s |\n",
+			r.Name, most, changed, r.Unchanged, r.Pairs, r.Each, r.Estimate, r.Goal, reached, or(said[hyperfineName]), or(said[benchstatName]))
 	}
 }
 

@@ -33,19 +33,23 @@ func shown(page string) []string {
 	return strings.Fields(strings.ReplaceAll(page, "too few samples", "too few measurements"))
 }
 
-// page returns a page of a website.
-func (s *site) page(base, path string) string {
+// page returns a page of a website. A website that is too busy says to ask again, so it is asked again.
+func (s *site) page(base, path string) (page string) {
 	s.t.Helper()
-	resp, err := http.Get(base + path)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		s.t.Fatalf("%s: %s, %v", path, resp.Status, err)
-	}
-	return string(body)
+	s.eventually(path+" answers", time.Minute, func() bool {
+		resp, err := http.Get(base + path)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusServiceUnavailable {
+			s.t.Fatalf("%s: %s, %v", path, resp.Status, err)
+		}
+		page = string(body)
+		return resp.StatusCode == http.StatusOK
+	})
+	return page
 }
 
 // release puts the data directory of the last version without graphs in place: its log, its tables, and what it was killed

@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"math"
 	"os/exec"
 	"strings"
 	"testing"
@@ -60,7 +61,8 @@ func TestCommandsWithChildrenAreCounted(t *testing.T) {
 		if len(sink.measured[0].Iterations) != 2 || !has(sink.measured[0], "latency") {
 			t.Errorf("samples %v", sink.measured[0].Iterations)
 		}
-		if i > 0 && counts[0] != first {
+		// What a shell does to wait for a child depends on when the child ends, so a few instructions may differ.
+		if i > 0 && math.Abs(counts[0]-first) > first/1000 {
 			t.Errorf("counted %v, then %v", first, counts[0])
 		}
 		first = counts[0]

@@ -24,7 +24,7 @@ func stepsOf(t *testing.T, s suite.Success, scripts ...string) runner.Steps {
 	if len(s.Exit) == 0 {
 		s.Exit = []int{0}
 	}
-	plan := suite.StepsPlan{Timeout: 20 * time.Second, Success: s, Case: events.TestCase{Benchmark: "check", Scenario: "full"}}
+	plan := suite.StepsPlan{Timeout: 5 * time.Minute, Success: s, Case: events.TestCase{Benchmark: "check", Scenario: "full"}}
 	for _, script := range scripts {
 		plan.Steps = append(plan.Steps, []string{"sh", "-c", script})
 	}

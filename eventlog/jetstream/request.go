@@ -77,7 +77,7 @@ func transient(err error) bool {
 		}
 	}
 	var api *natsjs.APIError
-	return errors.As(err, &api) && api.Code == 503 && api.ErrorCode != codeStoreFailed
+	return errors.As(err, &api) && (api.ErrorCode == codeNoPeers || api.Code == 503 && api.ErrorCode != codeStoreFailed)
 }
 
 // request sends one message and waits for one answer, at most tryTimeout.

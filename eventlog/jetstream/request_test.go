@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
 	"github.com/tachobench/tacho/eventlog"
 )
 
@@ -27,6 +29,27 @@ func TestACutOffTryKeepsWhatWasHeardBefore(t *testing.T) {
 			if !errors.Is(err, want) {
 				t.Errorf("%q is not %q", err, want)
 			}
+		}
+	})
+}
+
+// A cluster that has just come up refuses a stream until its leader has heard of every node.
+func TestARefusalOfAClusterThatIsComingUpIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refusal := &natsjs.APIError{Code: 400, ErrorCode: codeNoPeers, Description: "no suitable peers for placement, peer offline"}
+		tries := 0
+		err := Persist(t.Context(), "make a stream", func(context.Context) error {
+			if tries++; tries < 5 {
+				return refusal
+			}
+			return nil
+		})
+		if err != nil || tries != 5 {
+			t.Errorf("after %d tries: %v", tries, err)
+		}
+		err = Persist(t.Context(), "make a stream", func(context.Context) error { return refusal })
+		if !errors.Is(err, eventlog.ErrUnavailable) || !errors.Is(err, refusal) {
+			t.Errorf("a refusal that lasts: %v", err)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 // Package ab measures two commands in turns on this machine, until their difference is decided, and needs no server.
 //
-// A pair is one run of each side, one right after the other, in the order of compare.FirstIsA. After the pairs that
+// A pair is one run of each side, one right after the other, in the order of compare.FirstIsA. Commands that take little time run
+// several times in each pair, in turns, and the mean of a side is its value. After the pairs that
 // compare.LooksAt plans, compare.JudgeTurns judges what is known. Measuring ends at the first look that decides all deciding
 // metrics, or when the pairs or the budget are spent.
 //
@@ -47,6 +48,8 @@ type Plan struct {
 	Budget   time.Duration
 	// Timeout bounds one run; 0: the budget alone does.
 	Timeout time.Duration
+	// Runs is how often each side runs in a pair, 0: as often as RunsIn says after warming up; without that, once.
+	Runs int
 	// Warmup is how often each side runs before the first pair, unmeasured.
 	Warmup int
 	// Counting says how instructions are counted.
@@ -99,8 +102,9 @@ type Result struct {
 	Verdict Verdict `json:"verdict"`
 	A       Side    `json:"a"`
 	B       Side    `json:"b"`
-	// Pairs counts the whole pairs, Seconds how long all of it took.
+	// Pairs counts the whole pairs, Runs how often each side ran in one, Seconds how long all of it took.
 	Pairs   int     `json:"pairs"`
+	Runs    int     `json:"runs"`
 	Seconds float64 `json:"seconds"`
 	Ended   End     `json:"ended"`
 	// Time says which metric decides for time; nil before the first pair.
@@ -165,6 +169,8 @@ func (p Plan) Check() error {
 		return fmt.Errorf("--budget %v leaves no time: write how long measuring may take at most, such as --budget 5m", p.Budget)
 	case p.Timeout < 0:
 		return fmt.Errorf("--timeout %v is negative: write how long one run may take, or leave it out", p.Timeout)
+	case p.Runs < 0:
+		return fmt.Errorf("--runs %d is negative: write how often each side runs in a pair, or leave it out", p.Runs)
 	case p.Warmup < 0:
 		return fmt.Errorf("--warmup %d is negative: write how often each side runs before the first pair", p.Warmup)
 	}

@@ -18,9 +18,6 @@ func counted(t *testing.T, a, b Side) Result {
 	return measured(t, p)
 }
 
-// A shell that counts to n is exactly as long each time, unlike a Go program.
-func loop(n string) Side { return shell("i=0; while [ $i -lt " + n + " ]; do i=$((i+1)); done") }
-
 func TestACountLeadsTheVerdict(t *testing.T) {
 	r := counted(t, loop("10000"), loop("10100"))
 	if m := r.Metrics[0]; r.Verdict != Regressed || r.Counted != measure.CountValgrind || m.Metric.Name != measure.Instructions || !(*m.Change > 0.004) {
@@ -41,7 +38,7 @@ func TestEqualCountsAreUnchanged(t *testing.T) {
 
 func TestWithoutValgrindTheTimeIsMeasured(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if r := counted(t, side(t, "wait", "1"), side(t, "wait", "1")); r.Pairs != 2 || r.Counted != "" || !strings.Contains(r.Uncounted, "install it") {
+	if r := counted(t, naps("0.001"), naps("0.001")); r.Pairs != 2 || r.Counted != "" || !strings.Contains(r.Uncounted, "install it") {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -54,7 +51,7 @@ func TestAValgrindThatFailsIsSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Setenv("PATH", dir)
-		r := counted(t, side(t, "wait", "1"), side(t, "wait", "1"))
+		r := counted(t, naps("0.001"), naps("0.001"))
 		if r.Pairs != 2 || r.Counted != "" || !strings.Contains(r.Uncounted, want) || !strings.Contains(strings.Join(r.Remarks(), "\n"), "not counted") {
 			t.Errorf("%s: got %q and %d pairs", script, r.Uncounted, r.Pairs)
 		}
@@ -63,7 +60,7 @@ func TestAValgrindThatFailsIsSaid(t *testing.T) {
 
 // What would take most of the budget is done only if somebody asks for it.
 func TestCountingLeavesMostOfTheBudget(t *testing.T) {
-	p := plan(side(t, "wait", "50"), side(t, "wait", "50"))
+	p := plan(naps("0.05"), naps("0.05"))
 	p.MaxPairs, p.Counting, p.Budget = 1, measure.CountAuto, 20*time.Second
 	if r := measured(t, p); r.Counted == "" && !strings.Contains(r.Uncounted, "--instructions valgrind") {
 		t.Errorf("got %q", r.Uncounted)

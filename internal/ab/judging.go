@@ -205,7 +205,7 @@ func (m *measuring) disturbed() (d Disturbed) {
 			d.Pairs++
 		}
 		for _, r := range []run{m.a[i], m.b[i]} {
-			if size := r.evidence.Stall.Value + r.evidence.Foreign.Value + r.evidence.Steal.Value; r.interference != "" && size > worst {
+			if size := r.disturbance(); r.interference != "" && size > worst {
 				worst, d.Worst = size, r.interference
 			}
 		}
@@ -220,17 +220,17 @@ func (m *measuring) note() {
 			m.result.Notes = append(m.result.Notes, "wall-time "+Signed(*one.Change)+" "+string(one.Judgement)+" although it does not decide: one side may wait longer than the other")
 		}
 	}
-	counts := map[events.Metric]int{}
+	seen := map[events.Metric]bool{}
 	for i := range m.a {
 		for _, r := range []run{m.a[i], m.b[i]} {
 			for metric := range r.metrics {
-				counts[metric]++
+				seen[metric] = true
 			}
 		}
 	}
-	for _, metric := range slices.Sorted(maps.Keys(counts)) {
-		if n := counts[metric]; n < 2*len(m.a) {
-			m.result.Notes = append(m.result.Notes, fmt.Sprintf("%s was measured in %d of %s: only pairs that have it on both sides count", metric, n, phrase.Count(2*len(m.a), "run")))
+	for _, metric := range slices.Sorted(maps.Keys(seen)) {
+		if n := len(m.pairsOf(metric)); n < len(m.a) {
+			m.result.Notes = append(m.result.Notes, fmt.Sprintf("%s was measured on both sides in %d of %s: only these count", metric, n, phrase.Count(len(m.a), "pair")))
 		}
 	}
 }

@@ -28,15 +28,17 @@ type measuring struct {
 	runner *runner.Runner
 	began  time.Time
 	looks  []int
-	// a and b are the runs of the whole pairs: run i of both is pair i.
+	// a and b are what was measured in the whole pairs: i of both is pair i.
 	a, b []run
+	// once are the shortest times of a and b while warming up, in seconds, without the time in which they had no CPU; 0 if unknown.
+	once [2]float64
 	// way is how this machine counts instructions, counts are what valgrind counted.
 	way    measure.Counting
 	counts []compare.Pair
 	result Result
 }
 
-// run is one run that succeeded.
+// run is one run that succeeded, or several of one side and pair as one.
 type run struct {
 	metrics      map[events.Metric]float64
 	evidence     measure.Evidence
@@ -46,7 +48,7 @@ type run struct {
 // Measure measures a plan that Check accepts. The result is what is known, whatever ended the measuring. The error is nil when
 // the pairs or the budget are spent; it is ErrFailed if a side failed, and the cause of ctx if that ended.
 func Measure(ctx context.Context, r *runner.Runner, p Plan) (Result, error) {
-	m := &measuring{plan: p, began: time.Now(), looks: compare.LooksAt(p.MaxPairs), result: Result{A: p.A, B: p.B}}
+	m := &measuring{plan: p, began: time.Now(), looks: compare.LooksAt(p.MaxPairs), result: Result{A: p.A, B: p.B, Runs: p.Runs}}
 	way, why := measure.CountingOf(ctx, p.Counting)
 	if m.way = way; way == measure.CountOff {
 		m.result.Uncounted = why
@@ -94,6 +96,9 @@ func (m *measuring) pairs(ctx context.Context) error {
 	if err := m.warmUp(ctx); err != nil {
 		return err
 	}
+	if m.result.Runs == 0 {
+		m.result.Runs = RunsIn(max(m.once[0], m.once[1]))
+	}
 	for len(m.a) < m.plan.MaxPairs {
 		if err := m.pair(ctx); err != nil {
 			return err
@@ -119,7 +124,7 @@ func (m *measuring) warmUp(ctx context.Context) error {
 		m.progress(fmt.Sprintf("warming up, run %d of %d", i+1, m.plan.Warmup))
 		var failure *Failure
 		for _, b := range inOrder(i) {
-			_, err := m.run(ctx, b)
+			r, err := m.run(ctx, b)
 			var failed *failedError
 			if errors.As(err, &failed) {
 				failure = failure.and(failed.failure)
@@ -127,6 +132,9 @@ func (m *measuring) warmUp(ctx context.Context) error {
 			}
 			if err != nil {
 				return err
+			}
+			if took := r.metrics[measure.WallTime] * (1 - r.evidence.Stall.Value); i == 0 || took < m.once[side(b)] {
+				m.once[side(b)] = took
 			}
 		}
 		if failure != nil {
@@ -149,24 +157,31 @@ func (f *Failure) and(other Failure) *Failure {
 // inOrder returns whether b is measured, for the two runs of pair i.
 func inOrder(i int) [2]bool { return [2]bool{!compare.FirstIsA(i), compare.FirstIsA(i)} }
 
-// pair measures one pair. A pair of which one run is missing is dropped.
+// side returns the index of a side.
+func side(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// pair measures one pair. A pair of which a run is missing is dropped.
 func (m *measuring) pair(ctx context.Context) error {
-	var sides [2]run
-	for k, b := range inOrder(len(m.a)) {
-		r, err := m.run(ctx, b)
-		var failed *failedError
-		if errors.As(err, &failed) {
-			failed.failure.Pair = len(m.a) + 1
+	var sides [2][]run
+	for range m.result.Runs {
+		for _, b := range inOrder(len(m.a)) {
+			r, err := m.run(ctx, b)
+			var failed *failedError
+			if errors.As(err, &failed) {
+				failed.failure.Pair = len(m.a) + 1
+			}
+			if err != nil {
+				return err
+			}
+			sides[side(b)] = append(sides[side(b)], r)
 		}
-		if err != nil {
-			return err
-		}
-		sides[k] = r
 	}
-	if !compare.FirstIsA(len(m.a)) {
-		slices.Reverse(sides[:])
-	}
-	m.a, m.b = append(m.a, sides[0]), append(m.b, sides[1])
+	m.a, m.b = append(m.a, meanOf(sides[0])), append(m.b, meanOf(sides[1]))
 	return nil
 }
 
@@ -189,11 +204,9 @@ func (m *measuring) run(ctx context.Context, b bool) (run, error) {
 	if ctx.Err() != nil {
 		return run{}, context.Cause(ctx)
 	}
-	side := "a"
-	if b {
-		side = "b"
+	failed := func(err error) error {
+		return &failedError{Failure{Sides: []string{[]string{"a", "b"}[side(b)]}, Text: err.Error()}}
 	}
-	failed := func(err error) error { return &failedError{Failure{Sides: []string{side}, Text: err.Error()}} }
 	if err != nil {
 		return run{}, failed(err)
 	}

@@ -18,7 +18,7 @@ import (
 
 // plan is a plan of a test: few pairs, and no counting.
 func plan(a, b Side) Plan {
-	return Plan{A: a, B: b, MaxPairs: 12, Budget: time.Minute, Warmup: 1, Counting: measure.CountOff}
+	return Plan{A: a, B: b, MaxPairs: 12, Budget: 10 * time.Minute, Runs: 1, Warmup: 1, Counting: measure.CountOff}
 }
 
 // measured measures a plan that nothing ends early.
@@ -44,7 +44,7 @@ func (r Result) of(t *testing.T, name events.Metric) Metric {
 }
 
 func TestASlowerProgramIsFoundAtAPlannedLook(t *testing.T) {
-	p := plan(side(t, "burn", "30"), side(t, "burn", "150"))
+	p := plan(loop("2000"), loop("100000"))
 	p.MaxPairs = 40
 	var last Progress
 	p.Progress = func(now Progress) { last = now }
@@ -61,14 +61,14 @@ func TestASlowerProgramIsFoundAtAPlannedLook(t *testing.T) {
 }
 
 func TestAFasterProgramIsImproved(t *testing.T) {
-	if r := measured(t, plan(side(t, "burn", "150"), side(t, "burn", "30"))); r.Verdict != Improved || r.Regressed() || !r.Changed() {
+	if r := measured(t, plan(loop("100000"), loop("2000"))); r.Verdict != Improved || r.Regressed() || !r.Changed() {
 		t.Errorf("got %s: %s", r.Verdict, r.Sentence())
 	}
 }
 
 // Sleeping costs no CPU time, so only wall-time can tell.
 func TestTimeThatIsNotCPUTimeIsWallTime(t *testing.T) {
-	r := measured(t, plan(side(t, "wait", "10"), side(t, "wait", "300")))
+	r := measured(t, plan(naps("0.01"), naps("0.3")))
 	if r.Verdict != Regressed || r.Time.Metric != measure.WallTime {
 		t.Errorf("got %s by %+v: %s", r.Verdict, r.Time, r.Sentence())
 	}
@@ -76,7 +76,7 @@ func TestTimeThatIsNotCPUTimeIsWallTime(t *testing.T) {
 
 func TestAFailureEndsWithWhatIsKnown(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs")
-	r, err := Measure(t.Context(), runner.New(runner.Settings{}), plan(side(t, "wait", "1"), side(t, "sometimes", file, "10")))
+	r, err := Measure(t.Context(), runner.New(runner.Settings{}), plan(naps("0.001"), shell(`printf . >>`+file+`; if [ $(wc -c <`+file+`) -gt 10 ]; then echo once too often >&2; exit 1; fi`)))
 	if !errors.Is(err, ErrFailed) || r.Ended != EndFailed || r.Pairs != 9 || r.Failure == nil {
 		t.Fatalf("got %v, %+v", err, r)
 	}
@@ -89,7 +89,8 @@ func TestAFailureEndsWithWhatIsKnown(t *testing.T) {
 }
 
 func TestBothSidesThatFailAreToldAtOnce(t *testing.T) {
-	r, err := Measure(t.Context(), runner.New(runner.Settings{}), plan(side(t, "fail"), side(t, "fail")))
+	fails := shell("echo the disk is made of cheese >&2; exit 3")
+	r, err := Measure(t.Context(), runner.New(runner.Settings{}), plan(fails, fails))
 	if !errors.Is(err, ErrFailed) || r.Pairs != 0 || r.Verdict != Inconclusive || len(r.Metrics) != 0 {
 		t.Fatalf("got %v, %+v", err, r)
 	}
@@ -105,14 +106,14 @@ func TestACommandThatIsNoProgramFailsItsSide(t *testing.T) {
 	if err := os.WriteFile(text, []byte("no program\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Measure(t.Context(), runner.New(runner.Settings{}), plan(Side{Argv: []string{text}}, side(t, "wait", "0")))
+	_, err := Measure(t.Context(), runner.New(runner.Settings{}), plan(Side{Argv: []string{text}}, naps("0")))
 	if !errors.Is(err, ErrFailed) || !strings.HasPrefix(err.Error(), "a failed before the first pair") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestTheTimeoutOfARunFailsItsSide(t *testing.T) {
-	p := plan(side(t, "wait", "0"), side(t, "wait", "3600000"))
+	p := plan(naps("0"), naps("3600"))
 	p.Timeout = 300 * time.Millisecond
 	if _, err := Measure(t.Context(), runner.New(runner.Settings{}), p); !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "time limit of 300ms") {
 		t.Errorf("got %v", err)
@@ -120,7 +121,7 @@ func TestTheTimeoutOfARunFailsItsSide(t *testing.T) {
 }
 
 func TestTheBudgetEndsInTheMiddleOfAPair(t *testing.T) {
-	p := plan(side(t, "wait", "0"), side(t, "wait", "3600000"))
+	p := plan(naps("0"), naps("3600"))
 	p.Warmup, p.Budget = 0, 300*time.Millisecond
 	r := measured(t, p)
 	if r.Ended != EndBudget || r.Pairs != 0 || r.Verdict != Inconclusive || !strings.Contains(r.End(), "--budget") {
@@ -131,7 +132,7 @@ func TestTheBudgetEndsInTheMiddleOfAPair(t *testing.T) {
 func TestAnInterruptKeepsWhatIsKnown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	p := plan(side(t, "wait", "1"), side(t, "wait", "1"))
+	p := plan(naps("0.001"), naps("0.001"))
 	p.Progress = func(now Progress) {
 		if now.Pairs == 3 {
 			cancel()
@@ -162,11 +163,8 @@ func TestProcessesThatStayBehindAreKilled(t *testing.T) {
 	p := plan(leaves, leaves)
 	p.MaxPairs = 1
 	measured(t, p)
-	pid, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join("/proc", strings.TrimSpace(string(pid)))); !errors.Is(err, os.ErrNotExist) {
+	pid := strings.TrimSpace(contents(t, file))
+	if _, err := os.Stat(filepath.Join("/proc", pid)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("process %s is still there: %v", pid, err)
 	}
 }
@@ -182,7 +180,7 @@ echo '{"metric": "same", "value": 5}'; if [ $((n % 3)) = 0 ]; then echo '{"metri
 	if m := r.of(t, "same"); m.Pairs != 12 || m.Judgement != compare.Unchanged || *m.Change != 0 {
 		t.Errorf("same is %+v", m)
 	}
-	if text := strings.Join(r.Notes, "\n"); !strings.Contains(text, "rare was measured in 8 of 24 runs") {
+	if text := strings.Join(r.Notes, "\n"); !strings.Contains(text, "rare was measured on both sides in 0 of 12 pairs") {
 		t.Errorf("the notes are %s", text)
 	}
 }
@@ -210,4 +208,14 @@ func TestPlansThatMeasureNothingAreRefused(t *testing.T) {
 			t.Errorf("got %v, want %q", err, part)
 		}
 	}
+}
+
+// contents returns what is in a file.
+func contents(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }

@@ -65,7 +65,7 @@ func suitePlan(t *testing.T) SuitePlan {
 	}
 	return SuitePlan{
 		Definitions: d, Programs: definitions.ProgramsBeside(filepath.Join(dir, "naps.toml")),
-		A: filepath.Join(dir, "a"), B: filepath.Join(dir, "b"), MaxPairs: 12, Budget: time.Minute,
+		A: filepath.Join(dir, "a"), B: filepath.Join(dir, "b"), MaxPairs: 12, Budget: 10 * time.Minute,
 	}
 }
 

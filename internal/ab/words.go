@@ -84,6 +84,9 @@ func (r Result) End() string {
 // Remarks say how the result came about, one sentence each.
 func (r Result) Remarks() (out []string) {
 	out = append(out, r.End())
+	if r.Runs > 1 {
+		out = append(out, fmt.Sprintf("In each pair each side ran %d times, in turns, and the means count.", r.Runs))
+	}
 	if d := r.Disturbed; d.Pairs > 0 {
 		out = append(out, fmt.Sprintf("Something else used the machine during %d of %s; at worst a run %s.", d.Pairs, phrase.Count(r.Pairs, "pair"), d.Worst))
 	}

@@ -73,6 +73,7 @@ func (c *abCmd) notForSuites() string {
 		{"--args-b", len(c.ArgsB) > 0},
 		{"--input", c.Input != ""},
 		{"--parse", c.Parse != ""},
+		{"--runs", c.Runs != 0},
 		{"--timeout", c.Timeout != 0},
 		{"a command after --", len(c.Args) > 0},
 	} {
