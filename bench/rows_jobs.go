@@ -185,7 +185,7 @@ func latency(_ context.Context, b *Bed) ([]Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := b.rawTrips(n)
+	raw, err := b.rawTrips(n, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func handover(_ context.Context, b *Bed) ([]Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := b.rawTrips(n)
+	raw, err := b.rawTrips(n, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -23,8 +23,8 @@ import (
 func TestPostgresIsKilled(t *testing.T) {
 	t.Parallel()
 	// Nothing waits for the disk: the server forgets some of what readers have seen.
-	t.Run("live", func(t *testing.T) { killedIn(t, 3, 300, 0) })
-	t.Run("behind", func(t *testing.T) { killedIn(t, 200, 600, 200) })
+	t.Run("live", func(t *testing.T) { killedIn(t, 3, 150, 0) })
+	t.Run("behind", func(t *testing.T) { killedIn(t, 200, 500, 200) })
 }
 
 // killedIn kills the server twice, each time after the projector was given so many events and has done the first of them.

@@ -142,17 +142,29 @@ func TestACommentGoesThroughItsStates(t *testing.T) {
 	tell(events.CommentPostponed{Key: key, Revision: 2, Attempt: 9, Reason: "late"}, last)
 	tell(events.CommentPosted{Key: "nobody", Revision: 1, CommentID: 3}, last)
 
-	for n, w := range want {
-		everywhere(t, s, n, func(t *testing.T, r *readmodel.Reader) {
-			c, err := r.Comment(t.Context(), key)
-			got := seen{c.State, c.Revision, c.PostedRevision, c.Attempts, c.LabelsRevision, c.Reason, c.Body, c.Until != nil}
-			if diff := cmp.Diff(w, got); err != nil || diff != "" {
-				t.Errorf("%v (-want +got):\n%s", err, diff)
-			}
-			if c.WantedSeq != 1 || c.PostedRevision > 0 && *c.CommentID != 77 {
-				t.Errorf("%+v", c)
-			}
-		})
+	check := func(t *testing.T, r *readmodel.Reader, n int) {
+		t.Helper()
+		c, err := r.Comment(t.Context(), key)
+		got := seen{c.State, c.Revision, c.PostedRevision, c.Attempts, c.LabelsRevision, c.Reason, c.Body, c.Until != nil}
+		if diff := cmp.Diff(want[n], got); err != nil || diff != "" {
+			t.Errorf("after %d events: %v (-want +got):\n%s", n, err, diff)
+		}
+		if c.WantedSeq != 1 || c.PostedRevision > 0 && *c.CommentID != 77 {
+			t.Errorf("after %d events: %+v", n, c)
+		}
+	}
+	url, log := database(t), newFeed("log")
+	p, r := start(t, projector.Config{Log: log, URL: url}), open(t, url)
+	for i, e := range s.stored { // a batch each
+		log.add(e)
+		p.await(t, r, e.Seq)
+		check(t, r, i+1)
+	}
+	if err := p.stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{7, len(s.stored)} {
+		everywhere(t, s, n, func(t *testing.T, r *readmodel.Reader) { check(t, r, n) })
 	}
 	report, err := projector.Replay(t.Context(), newFeed("log", s.stored...), project(t, s.stored, 2), projector.ReplayOptions{Verify: true})
 	if err != nil || !report.Identical() {

@@ -157,7 +157,14 @@ func (r *Reader) hearAll(ctx context.Context, connected func()) error {
 	if _, err := conn.Exec(ctx, "LISTEN "+Channel); err != nil {
 		return err
 	}
+	pause := retry.Pauses(50*time.Millisecond, 5*time.Second)
 	c, err := one[Cursor](ctx, conn, "cursor")
+	for err != nil && !conn.IsClosed() { // no projector has begun yet
+		if !retry.Sleep(ctx, pause.NextBackOff()) {
+			return ctx.Err()
+		}
+		c, err = one[Cursor](ctx, conn, "cursor")
+	}
 	if err != nil {
 		return err
 	}

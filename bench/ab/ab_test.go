@@ -40,11 +40,11 @@ func TestGoalsAreHeldAgainstWhatWasSaid(t *testing.T) {
 }
 
 func TestTheTableHasWhatIsThere(t *testing.T) {
-	r := Row{Name: "+5 % time", MaxPairs: []int{20, 60}, Runs: 20, Changed: 19, Goal: "found in 95 %", Reached: true, Pairs: 20, Estimate: 5.01}
+	r := Row{Name: "+5 % time", MaxPairs: []int{20, 60}, Runs: 20, Changed: 19, Goal: "found in 95 %", Reached: true, Pairs: 20, Each: 4, Estimate: 5.01}
 	r.Peers = []Peer{{Name: benchstatName, Runs: 20, Changed: 7, Improved: 2}}
 	var out bytes.Buffer
 	printTable(&out, []Row{r})
-	if want := "| +5 % time | 20 and 60 | 19 of 20 | 0 | 20 | +5.01 % | found in 95 % | yes | - | 9 of 20 |"; !strings.Contains(out.String(), want) {
+	if want := "| +5 % time | 20 and 60 | 19 of 20 | 0 | 20 × 4 | +5.01 % | found in 95 % | yes | - | 9 of 20 |"; !strings.Contains(out.String(), want) {
 		t.Errorf("the table lacks %q:\n%s", want, out.String())
 	}
 }

@@ -118,6 +118,11 @@ type server struct {
 	words string           // the beginning of every database's name
 	files string           // the end of the statement that copies a database, so that it copies files
 
+	// conn is for the statements about databases; nil before the first, and after it broke. busy guards it. A process of the server
+	// for each statement would cost more than most of them.
+	busy sync.Mutex
+	conn *pgx.Conn
+
 	mu        sync.Mutex
 	count     int
 	templates map[string]*template
@@ -172,7 +177,9 @@ func start() (*server, error) {
 func (s *server) choose() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, s.admin.String())
+	s.busy.Lock()
+	defer s.busy.Unlock()
+	conn, err := s.connected(ctx)
 	if err != nil {
 		return err
 	}
@@ -181,7 +188,17 @@ func (s *server) choose() error {
 	if since15 {
 		s.files = " STRATEGY FILE_COPY"
 	}
-	return errors.Join(err, conn.Close(ctx))
+	return err
+}
+
+// connected returns the connection for statements about databases. The caller holds busy.
+func (s *server) connected(ctx context.Context) (*pgx.Conn, error) {
+	if s.conn != nil && !s.conn.IsClosed() {
+		return s.conn, nil
+	}
+	var err error
+	s.conn, err = pgx.Connect(ctx, s.admin.String())
+	return s.conn, err
 }
 
 // name sets the URL from which all others are made.
@@ -195,12 +212,17 @@ func (s *server) name(admin string) error {
 }
 
 func (s *server) stop() error {
-	if s.child != nil {
-		return errors.Join(s.child.Stop(context.Background()), os.RemoveAll(s.dir))
-	}
 	var errs []error
-	for _, t := range s.templates {
-		errs = append(errs, s.drop(t.name))
+	if s.child == nil {
+		for _, t := range s.templates {
+			errs = append(errs, s.drop(t.name))
+		}
+	}
+	if s.conn != nil {
+		errs = append(errs, s.conn.Close(context.Background()))
+	}
+	if s.child != nil {
+		errs = append(errs, s.child.Stop(context.Background()), os.RemoveAll(s.dir))
 	}
 	return errors.Join(errs...)
 }
@@ -257,12 +279,14 @@ func (s *server) drop(name string) error {
 func (s *server) exec(sql string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, s.admin.String())
+	s.busy.Lock()
+	defer s.busy.Unlock()
+	conn, err := s.connected(ctx)
 	if err != nil {
 		return err
 	}
 	_, err = conn.Exec(ctx, sql)
-	return errors.Join(err, conn.Close(ctx))
+	return err
 }
 
 func (s *server) url(name string) string {
