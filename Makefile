@@ -22,8 +22,9 @@ BENCHTIME ?= 1s
 PEERS     ?=
 # Flags of make bench-ab: -equal 200, -changed 20, -peers 50, -json.
 AB        ?=
-# How many packages are tested at once. Many of them start servers and wait for them more than they work.
-PARALLEL  ?= 3
+# How many raced packages are tested at once, beside one that is not raced. Their servers and programs keep two cores busy. Where
+# making a process is slow, one more makes all of them miss what they wait for.
+PARALLEL  ?= 2
 # The long packages of the end of the alphabet. go test begins packages in the order of their names on its command line, and
 # takes one that is named twice once. Begun last, these would run alone in the end, on one core.
 FIRST     := ./website/sitetest ./projector ./scheduler
@@ -103,17 +104,17 @@ tests:
 # One package after the other, beside the raced ones, so that waiting there leaves no core idle.
 .PHONY: unraced
 unraced:
-	@$(MAKE) --no-print-directory stories UNRACED='-p 1'
-	@$(MAKE) --no-print-directory models UNRACED='-p 1'
-	@$(MAKE) --no-print-directory pure UNRACED='-p 1'
+	@$(MAKE) --no-print-directory stories UNRACED='-p 1 -timeout 60m'
+	@$(MAKE) --no-print-directory models UNRACED='-p 1 -timeout 60m'
+	@$(MAKE) --no-print-directory pure UNRACED='-p 1 -timeout 60m'
 	@$(MAKE) --no-print-directory peers
-	@$(MAKE) --no-print-directory outside UNRACED='-timeout 30m'
+	@$(MAKE) --no-print-directory outside UNRACED='-timeout 60m'
 
 # The step vet vets the tests too, with more checks, and internal/archtest has a step of its own. A program with the race
 # detector sleeps a second at its end, for goroutines that are still at work then; a tenth of it is enough for ours.
 .PHONY: raced
 raced:
-	GORACE=atexit_sleep_ms=100 $(GO) test -vet off -race -p $(PARALLEL) -timeout 30m $(FIRST) \
+	GORACE=atexit_sleep_ms=100 $(GO) test -vet off -race -p $(PARALLEL) -timeout 60m $(FIRST) \
 		$$($(GO) list ./... | grep -vxFf <($(GO) list ./internal/archtest $(PURE) $(OUTSIDE)))
 
 # What the race detector makes too slow to be done in full under it.
@@ -144,7 +145,7 @@ outside:
 
 .PHONY: outage
 outage: ## Take the artifact server, NATS and Postgres down for 90, 60 and 60 seconds while jobs run, and NATS during a flood of output
-	TACHO_OUTAGE=full $(GO) test -run '^(TestOutagesCostNobodyAJob|TestAFloodOfOutput)$$' -count 1 -v -timeout 30m ./cmd/tacho
+	TACHO_OUTAGE=full $(GO) test -run '^(TestOutagesCostNobodyAJob|TestAFloodOfOutput)$$' -count 1 -v -timeout 60m ./cmd/tacho
 
 .PHONY: chaos
 chaos: ## Make every fault that a cluster can have while jobs run, and measure what is seen; a quarter of an hour

@@ -260,7 +260,7 @@ func freeAddresses(t *testing.T, n int) (addrs []*net.TCPAddr) {
 // await waits until done returns true.
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !done() {

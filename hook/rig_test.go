@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds each wait of a test.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // post is what a receiver got.
 type post struct {

@@ -61,7 +61,7 @@ func TestTablesStayAtAnEventThatTheyDoNotKnow(t *testing.T) {
 		p := begin(t, projector.New(projector.Config{Log: log, URL: url, BatchSize: 1 + r.IntN(9), Newer: newer.note}).Keep)
 		until := func(what string, is func() bool) {
 			t.Helper()
-			soon, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			soon, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			for !is() {
 				select {

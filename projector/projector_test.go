@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds each wait of a test. A test that passes never waits that long.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 func database(t testing.TB) string {
 	t.Helper()

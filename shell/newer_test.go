@@ -84,7 +84,7 @@ func begin(t *testing.T, log eventlog.Log, kept eventlog.Snapshots) *follower {
 
 func (f *follower) until(what string, is func() bool) {
 	f.t.Helper()
-	soon, cancel := context.WithTimeout(f.t.Context(), 20*time.Second)
+	soon, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
 	defer cancel()
 	for !is() {
 		if !retry.Sleep(soon, time.Millisecond) {

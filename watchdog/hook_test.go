@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds each wait of a test.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // receiver is the other end of a webhook, which may fail a number of times.
 type receiver struct {

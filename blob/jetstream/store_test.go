@@ -180,7 +180,7 @@ func TestADroppedOutputFreesTheDisk(t *testing.T) {
 	}
 	expect(t, s, builders, large, nil)
 	expect(t, s, builders, kept, small)
-	late, tick := time.After(20*time.Second), time.NewTicker(10*time.Millisecond)
+	late, tick := time.After(2*time.Minute), time.NewTicker(10*time.Millisecond)
 	defer tick.Stop()
 	for n := dirBytes(t, dir); n > 10<<20; n = dirBytes(t, dir) {
 		select {

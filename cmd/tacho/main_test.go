@@ -187,7 +187,7 @@ func (s *site) start(flags ...string) {
 		if err := up.Process.Signal(syscall.SIGINT); err == nil {
 			select {
 			case <-ended:
-			case <-time.After(30 * time.Second):
+			case <-time.After(2 * time.Minute):
 				s.t.Errorf("tacho up does not stop:\n%s", s.log.String())
 				if err := up.Process.Kill(); err != nil {
 					s.t.Log(err)
@@ -240,11 +240,14 @@ func (s *site) client() (*client.Client, bool) {
 	return c, err == nil
 }
 
+// slack is how many times longer than on a quiet machine a condition may take. Nothing takes longer for it but a failure.
+const slack = 3
+
 // eventually polls a condition. Other processes meet it, and send no signal when they do. To ask may take a process of its
 // own: the pause is five times as long as asking took, so that waiting leaves the processor to the work it waits for.
 func (s *site) eventually(what string, within time.Duration, ok func() bool) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), within)
+	ctx, cancel := context.WithTimeout(s.t.Context(), slack*within)
 	defer cancel()
 	for asked := time.Now(); !ok(); asked = time.Now() {
 		pause := min(max(5*time.Since(asked), 50*time.Millisecond), 250*time.Millisecond)

@@ -64,7 +64,7 @@ func (p *process) wait(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Errorf("%s does not end:\n%s", p.cmd, p.log.String())
 		if err := p.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)

@@ -25,7 +25,7 @@ func flood(t *testing.T, k *core, who collector, subject string, data []byte) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		for range 100 {
 			_ = nc.PublishRequest(subject, "_INBOX.nobody", data) // the cut ends it
@@ -130,7 +130,7 @@ func TestOutputIsOnlySlowed(t *testing.T) {
 	k.open()
 	eider := k.register("eider", 1)
 	c := k.client(eider)
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	const chunks = 32
 	text := strings.Repeat("x", 128<<10)
@@ -194,7 +194,7 @@ func TestACollectorThatObeysIsOnlySlowed(t *testing.T) {
 	k := newCore(t, bounds)
 	k.open()
 	c := k.client(k.register("eider", 1))
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var at events.Seq
 	for i := range 100 {
@@ -219,7 +219,7 @@ func TestReadsAndEventsAreBoundedByTheirSize(t *testing.T) {
 	k.open()
 	c := k.client(k.register("eider", 1))
 	k.append(events.DefinitionsPublished{Suite: "go", Content: []byte(`"` + strings.Repeat("x", 12<<10) + `"`)})
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var facts []events.Fact
 	for range 40 {

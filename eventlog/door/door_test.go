@@ -38,7 +38,7 @@ func TestACollectorWorks(t *testing.T) {
 	k.open()
 	eider := k.register("eider", 1)
 	c := k.client(eider)
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 
 	known, err := c.Read(ctx, events.RegistrySubject("eider"))
@@ -126,7 +126,7 @@ func TestWhatIsNotItsToSayIsRefusedAndNeverStored(t *testing.T) {
 	c := k.client(eider)
 	spec := k.dispatch(eider.lane, 1, "j1")
 	foreign := k.dispatch(teal.lane, 1, "j9")
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	begin := func(change func(*events.JobDequeued)) []eventlog.Append {
 		f := events.JobDequeued{Lane: eider.lane, Place: 1, Job: spec, Collector: "eider", Instance: "1", Attempt: 1}
@@ -251,7 +251,7 @@ func TestOnlyTheServingCollectorBeginsWhatWasDispatched(t *testing.T) {
 	eider := k.register("eider", 1)
 	c := k.client(eider)
 	spec := k.dispatch(eider.lane, 1, "j1")
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	begin := func(spec events.JobSpec) error {
 		_, err := c.Append(ctx, appendOf(0, events.JobDequeued{Lane: eider.lane, Place: 1, Job: spec, Collector: "eider", Instance: "1", Attempt: 1}),

@@ -15,7 +15,7 @@ func TestTheEndOfAJobEndsItsDelivery(t *testing.T) {
 	k.open()
 	eider := k.register("eider", 1)
 	c := k.client(eider)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	spec := k.dispatch(eider.lane, 1, "j1")
 	one, err := c.NextJob(ctx, eider.lane)

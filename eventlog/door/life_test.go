@@ -35,7 +35,7 @@ func TestLitterOnTheWorkOfALaneChangesNothing(t *testing.T) {
 
 	k.open()
 	c := k.client(eider)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	last, ok, err := c.Last(ctx, work)
 	if err != nil || !ok || last.Fact != nil || last.Seq != forged {
@@ -72,7 +72,7 @@ func TestARotatedKeyIsCutAndTheCollectorGoesOn(t *testing.T) {
 	fresh, public := newKey(t)
 	var mu sync.Mutex
 	key := first
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	c, err := door.Open(ctx, func(ctx context.Context) (*nats.Conn, error) {
 		mu.Lock()
@@ -127,7 +127,7 @@ func TestARemovedCollectorIsRefusedByTheDoor(t *testing.T) {
 	k.run(d.Run)
 	c := k.client(eider)
 	k.append(events.CollectorRemoved{Name: "eider"})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	await(t, "the refusal", func() bool {
 		_, err := c.Append(ctx, appendOf(0, events.CollectorOnline{Name: "eider", Instance: "1"}))
@@ -167,7 +167,7 @@ func TestAWaitThatIsTakenBackLosesNoJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		bounded, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		bounded, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		d, err := c.NextJob(bounded, eider.lane)
 		must(t, "next job", err)
 		if took := time.Since(began); took > 1500*time.Millisecond {
@@ -250,7 +250,7 @@ func TestAnAppendWhoseAnswerWasLostIsSettled(t *testing.T) {
 	eider := k.register("eider", 1)
 	c := k.client(eider)
 	spec := k.dispatch(eider.lane, 1, "j1")
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	begin := []eventlog.Append{
 		appendOf(0, events.JobDequeued{Lane: eider.lane, Place: 1, Job: spec, Collector: "eider", Instance: "1", Attempt: 1}),

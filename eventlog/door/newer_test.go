@@ -22,7 +22,7 @@ func TestACollectorEndsItsJobWhileTheCoreStays(t *testing.T) {
 	c, other := k.client(eider), k.client(teal)
 	spec := k.dispatch(eider.lane, 1, "j1")
 	next := k.dispatch(eider.lane, 2, "j2")
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	token, err := c.Append(ctx, appendOf(0, events.JobDequeued{Lane: eider.lane, Place: 1, Job: spec, Collector: "eider", Instance: "1", Attempt: 1}))
 	must(t, "begin", err)

@@ -23,7 +23,7 @@ func TestAPoolsCollectorWorks(t *testing.T) {
 	k.append(events.CollectorRegistered{Name: "eider-1", Target: lane.Target, Set: lane.Set, NKey: public, Machine: "eider"})
 	k.reach(k.append(events.LaneAssigned{Lane: lane, Name: "eider-1"}))
 	c := k.client(collector{name: "eider-1", lane: lane, key: key})
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 
 	offer, ok, err := c.Last(ctx, events.MachineSubject("eider"))

@@ -219,7 +219,7 @@ func appendOf(expected events.Seq, facts ...events.Fact) eventlog.Append {
 // await waits until done returns true.
 func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !done() {

@@ -18,7 +18,7 @@ func TestACollectorAsksWhatWasDone(t *testing.T) {
 	eider := k.register("eider", 1)
 	k.open()
 	c := k.client(eider)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	create := func(id events.RequestID, spec events.JobSpec) {
 		k.append(events.RequestCreated{RequestID: id, Kind: events.Master, Suite: "go", Tag: events.Tag(id), Key: string(id), State: events.StateArtifactsReady})
@@ -65,7 +65,7 @@ func TestACollectorClaimsARunThatItDidNotDo(t *testing.T) {
 	eider := k.register("eider", 1)
 	k.open()
 	c := k.client(eider)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	d := suite.Definitions{Version: 2, Name: "go", Kinds: []suite.Kind{{Name: "compile"}, {Name: "check"}}}
 	k.append(events.DefinitionsPublished{Suite: d.Name, Digest: d.Digest(), Content: d.Canonical()})

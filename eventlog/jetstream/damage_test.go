@@ -120,7 +120,7 @@ func TestDamageIsRefused(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			r, l, cursor := damaged(t, harm)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			wantGap := func(who string, err error) {
 				t.Helper()
@@ -171,7 +171,7 @@ func small(t *testing.T, ctx context.Context) (*restartable, *jetstream.Log, eve
 
 // TestReusedSequencesAreNoticed lets a cut log grow beyond where it was before the cursor looks again.
 func TestReusedSequencesAreNoticed(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	r, _, cursor := small(t, ctx)
 	r.stop()
@@ -214,7 +214,7 @@ func flipFact(t *testing.T, blocks []string) {
 // TestUnreadableEventIsNoticed flips a bit of a short log: the server counts all events, checks that pass,
 // and leaves out the one that it cannot read.
 func TestUnreadableEventIsNoticed(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	r, l, _ := small(t, ctx)
 	r.stop()

@@ -14,7 +14,7 @@ import (
 
 // patience is how long the farm may do nothing although it could do something. It is the time between two ticks, after
 // which a scheduler that missed its turn takes it.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // observer folds the log for itself and looks at what the scheduler did.
 //

@@ -143,7 +143,7 @@ func (c *readingCore) comes(name events.CollectorName) <-chan opened {
 // before.
 func (c *readingCore) waits(word string, times int, came ...<-chan opened) {
 	c.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for strings.Count(c.log.String()+c.said.String(), word) < times {
@@ -167,7 +167,7 @@ func (c *readingCore) came(name string, came <-chan opened) error {
 	select {
 	case o := <-came:
 		return o.err
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		return fmt.Errorf("%s still waits:\n%s%s", name, c.said.String(), c.log.String())
 	}
 }

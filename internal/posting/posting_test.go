@@ -120,7 +120,7 @@ func goes(t *testing.T, run func(context.Context) error) (stop func()) {
 
 func until(t *testing.T, holds func() bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for !holds() {
 		select {
 		case <-time.After(time.Millisecond):

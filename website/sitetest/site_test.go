@@ -27,7 +27,7 @@ import (
 
 const (
 	token    = "let-me-in"
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 )
 
 // clock is the time of a story: it moves when the story does.
