@@ -31,6 +31,8 @@ type Row struct {
 	Peers []Peer `json:"peers,omitempty"`
 
 	counted bool
+	// single: one run of each side in a pair, which many comparisons have the time for. False alarms do not depend on it.
+	single bool
 	// most and least bound the share of comparisons that may and must say "changed".
 	reached func(changed, improved, runs int) bool
 }
@@ -53,7 +55,7 @@ func rows(o options) []Row {
 		return func(changed, improved, _ int) bool { return changed+improved <= most }
 	}
 	all := []Row{
-		{Name: "equal, time", MaxPairs: []int{20, 60}, Runs: o.equal, Goal: "changed at most once", reached: never(1)},
+		{Name: "equal, time", MaxPairs: []int{20, 60}, single: true, Runs: o.equal, Goal: "changed at most once", reached: never(1)},
 		{Name: "+10 % time", Percent: 10, MaxPairs: []int{20}, Runs: o.changed, Goal: "found in 95 %", reached: found(95)},
 		{Name: "+5 % time", Percent: 5, MaxPairs: []int{60}, Runs: o.changed, Goal: "found in 95 %", reached: found(95)},
 		{Name: "+2 % time", Percent: 2, MaxPairs: []int{60}, Runs: o.changed, Goal: "found in 80 %", reached: found(80)},

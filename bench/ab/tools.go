@@ -23,8 +23,12 @@ func compareWithTacho(ctx context.Context, tacho string, w work, r Row, maxPairs
 	if r.counted {
 		counting = "valgrind"
 	}
+	each := "0"
+	if r.single {
+		each = "1"
+	}
 	cmd := exec.CommandContext(ctx, tacho, "ab", w.path, w.path, "--args-a", w.more(0), "--args-b", w.more(r.Percent),
-		"--max-pairs", strconv.Itoa(maxPairs), "--instructions", counting, "--json")
+		"--max-pairs", strconv.Itoa(maxPairs), "--instructions", counting, "--runs", each, "--json")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -27,15 +26,17 @@ int main(int argc, char **argv) {
 }
 `
 
-// work is the built program, and how many rounds take programTime.
+// work is the built program, and how many rounds take programTime, with all that a program without rounds takes.
 type work struct {
 	path   string
 	rounds int
+	// whole is how many rounds would take programTime if a program began and ended in no time.
+	whole float64
 }
 
-// more returns the argument for so many percent more work.
+// more returns the argument with which the program takes so many percent more CPU time.
 func (w work) more(percent float64) string {
-	return strconv.Itoa(int(math.Round(float64(w.rounds) * (1 + percent/100))))
+	return strconv.Itoa(w.rounds + int(math.Round(w.whole*percent/100)))
 }
 
 // prepareWork builds the program, and finds out how many rounds it does in programTime.
@@ -49,19 +50,33 @@ func prepareWork(ctx context.Context, dir string) (work, error) {
 		return work{}, fmt.Errorf("build the program with cc (on Debian: apt-get install gcc libc6-dev): %w: %s", err, out)
 	}
 	const tried = 20_000_000
-	least := time.Duration(math.MaxInt64)
-	for range 10 {
-		cmd := exec.CommandContext(ctx, w.path, strconv.Itoa(tried))
+	idle, err := leastTime(ctx, w.path, 0)
+	if err != nil {
+		return work{}, err
+	}
+	busy, err := leastTime(ctx, w.path, tried)
+	if err != nil {
+		return work{}, err
+	}
+	if busy <= idle || idle >= programTime {
+		return work{}, fmt.Errorf("this machine does not tell the CPU time of a program: %v without rounds, %v with %d", idle, busy, tried)
+	}
+	each := float64(busy-idle) / tried
+	w.rounds, w.whole = int(float64(programTime-idle)/each), float64(programTime)/each
+	return w, nil
+}
+
+// leastTime returns the least CPU time of some runs with so many rounds.
+func leastTime(ctx context.Context, path string, rounds int) (least time.Duration, err error) {
+	least = math.MaxInt64
+	for range 20 {
+		cmd := exec.CommandContext(ctx, path, strconv.Itoa(rounds))
 		if err := cmd.Run(); err != nil {
-			return work{}, err
+			return 0, err
 		}
 		least = min(least, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
 	}
-	if least <= 0 {
-		return work{}, errors.New("this machine does not tell the CPU time of a program")
-	}
-	w.rounds = int(float64(tried) * float64(programTime) / float64(least))
-	return w, nil
+	return least, nil
 }
 
 // neighbourWord makes this program the neighbour.

@@ -9,7 +9,7 @@ import (
 
 const (
 	// pairSeconds is how long each side runs in a pair at least, if mostRuns are enough for that.
-	pairSeconds = 0.1
+	pairSeconds = 0.2
 	mostRuns    = 10
 )
 

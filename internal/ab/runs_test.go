@@ -12,7 +12,7 @@ func TestShortCommandsRunMoreOften(t *testing.T) {
 	for _, test := range []struct {
 		seconds float64
 		want    int
-	}{{-1, 1}, {0, 1}, {0.0001, 10}, {0.01, 10}, {0.028, 4}, {0.05, 2}, {0.1, 1}, {0.11, 1}, {3600, 1}} {
+	}{{-1, 1}, {0, 1}, {0.0001, 10}, {0.01, 10}, {0.028, 8}, {0.1, 2}, {0.2, 1}, {0.21, 1}, {3600, 1}} {
 		if got := RunsIn(test.seconds); got != test.want {
 			t.Errorf("RunsIn(%v) = %d, want %d", test.seconds, got, test.want)
 		}
@@ -46,8 +46,8 @@ func TestTheRunsOfAPairTakeTurns(t *testing.T) {
 		t.Errorf("they ran %s: %+v, %q", got, r, r.Remarks())
 	}
 	p.Runs, p.Warmup = 0, 1
-	p.A, p.B = naps("0.2"), naps("0")
+	p.A, p.B = naps("0.4"), naps("0")
 	if r := measured(t, p); r.Runs != 1 {
-		t.Errorf("the longer side takes 0.2 s, and each ran %d times", r.Runs)
+		t.Errorf("the longer side takes 0.4 s, and each ran %d times", r.Runs)
 	}
 }

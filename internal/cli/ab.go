@@ -29,7 +29,7 @@ type abCmd struct {
 	ArgsA        []string         `help:"Argument for A alone, after those of both; may be repeated." placeholder:"ARG" sep:"none"`
 	ArgsB        []string         `help:"Argument for B alone, after those of both; may be repeated." placeholder:"ARG" sep:"none"`
 	MaxPairs     int              `help:"Most pairs of runs." default:"60" placeholder:"N"`
-	Runs         int              `help:"How often each side runs in a pair; default: until they took 0.1 s, at most 10 times." placeholder:"N"`
+	Runs         int              `help:"How often each side runs in a pair; default: until they took 0.2 s, at most 10 times." placeholder:"N"`
 	Budget       time.Duration    `help:"Longest time to measure." default:"5m" placeholder:"D"`
 	Timeout      time.Duration    `help:"Longest time of one run; default: the budget." placeholder:"D"`
 	Warmup       int              `help:"How often each side runs before the first pair, unmeasured." default:"1" placeholder:"N"`
