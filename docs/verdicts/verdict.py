@@ -26,6 +26,10 @@ def strata_of(pairs):
 
 def spread(a, b):
     values = a + b
+    if min(values) == max(values):
+        return 0.0
+    if median(values) == 0:
+        return sys.float_info.max
     return min((max(values) - min(values)) / median(values), sys.float_info.max)
 
 

@@ -64,9 +64,13 @@ func weigh(strata []stratum) {
 	}
 }
 
-// spread returns how far apart the values of a stratum are, relative to their middle.
+// spread returns how far apart the values of a stratum are, relative to their middle. The middle of values that are nearly zero may
+// be zero.
 func (s stratum) spread() float64 {
 	all := slices.Sorted(slices.Values(append(slices.Clone(s.a), s.b...)))
+	if all[0] == all[len(all)-1] {
+		return 0
+	}
 	return min((all[len(all)-1]-all[0])/median(all), math.MaxFloat64)
 }
 

@@ -56,6 +56,17 @@ func TestTurnsAreAlwaysAnAnswer(t *testing.T) {
 	})
 }
 
+// The middle of the smallest number and itself is zero.
+func TestNearlyZeroHasAnAnswer(t *testing.T) {
+	least := math.SmallestNonzeroFloat64
+	for _, b := range []float64{least, 2 * least, 3 * least} {
+		turns := inTurns(compare.Pair{A: 1.1, B: 1}, compare.Pair{A: 1, B: 1}, compare.Pair{A: least, B: b}, compare.Pair{A: least, B: b}, compare.Pair{A: 1, B: 1})
+		if got := compare.JudgeTurns(turns); got.Why == "" || got.Pairs != 5 {
+			t.Errorf("%v: %+v", b, got)
+		}
+	}
+}
+
 func same(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) }
 
 // TestTurnsMirror: with the sides swapped, an improvement is a regression, the test says the same, and the estimate is the
