@@ -45,7 +45,8 @@ func TestRulesOfCollectors(t *testing.T) {
 					s.T.Errorf("the one that hung ended with %v, want that its name is held", p.Err)
 				}
 			},
-			of: "online silent lost finished completed",
+			of:     "online silent lost finished completed",
+			either: [2]string{"silent p0", "lost attempt 1, 1 lost"},
 			log: `online p0
 				silent p0
 				lost attempt 1, 1 lost
