@@ -27,10 +27,10 @@ const (
 // The server's error codes that mean something here.
 const (
 	codeAccountFull     = 10002 // the account has stored all that it may
+	codeNoPeers         = 10005 // a stream finds too few nodes; the description says why
 	codeServerFull      = 10023 // the server has
 	codeNoMessage       = 10037
 	codeWrongLast       = 10071 // the subject has moved on
-	codeNoPeers         = 10005 // a stream wants more replicas than there are nodes that the leader has heard of
 	codeStoreFailed     = 10077 // such as "maximum bytes exceeded"
 	codeWrongLastFlying = 10164 // replicated: another message of the subject is on its way
 	codeNoBatches       = 10174 // the stream takes none

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -77,7 +78,12 @@ func transient(err error) bool {
 		}
 	}
 	var api *natsjs.APIError
-	return errors.As(err, &api) && (api.ErrorCode == codeNoPeers || api.Code == 503 && api.ErrorCode != codeStoreFailed)
+	if !errors.As(err, &api) {
+		return false
+	}
+	// A node that its leader has not heard yet may be there in a moment. Too little room, or a wrong tag, does not go away.
+	unheard := api.ErrorCode == codeNoPeers && strings.Contains(api.Description, "peer offline")
+	return unheard || api.Code == 503 && api.ErrorCode != codeStoreFailed
 }
 
 // request sends one message and waits for one answer, at most tryTimeout.

@@ -51,5 +51,11 @@ func TestARefusalOfAClusterThatIsComingUpIsTriedAgain(t *testing.T) {
 		if !errors.Is(err, eventlog.ErrUnavailable) || !errors.Is(err, refusal) {
 			t.Errorf("a refusal that lasts: %v", err)
 		}
+		tries = 0
+		full := &natsjs.APIError{Code: 400, ErrorCode: codeNoPeers, Description: "no suitable peers for placement, insufficient storage"}
+		err = Persist(t.Context(), "make a stream", func(context.Context) error { tries++; return full })
+		if errors.Is(err, eventlog.ErrUnavailable) || !errors.Is(err, full) || tries != 1 {
+			t.Errorf("a refusal that no node can end, after %d tries: %v", tries, err)
+		}
 	})
 }

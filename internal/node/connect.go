@@ -151,8 +151,12 @@ func (a access) connect(ctx context.Context, options ...nats.Option) (*nats.Conn
 	}
 }
 
-// noStorage is the answer of a NATS server whose storage is smaller than the bound of the log.
-const noStorage = 10047
+// noStorage is the answer of a NATS server whose storage is smaller than the bound of the log. noPeers is that of a cluster in which too
+// few nodes can take a stream; it says why in words.
+const (
+	noStorage = 10047
+	noPeers   = 10005
+)
 
 // explainOpen adds the next step to an error of a server that refuses to make the log.
 func explainOpen(err error) error {
@@ -161,8 +165,14 @@ func explainOpen(err error) error {
 		return fmt.Errorf("%w; set a higher one", err)
 	}
 	var answer *jetstream.APIError
-	if errors.As(err, &answer) && answer.ErrorCode == noStorage {
+	if !errors.As(err, &answer) {
+		return err
+	}
+	switch lacks := strings.Contains(answer.Description, "insufficient storage"); {
+	case answer.ErrorCode == noStorage, answer.ErrorCode == noPeers && lacks:
 		return fmt.Errorf("the NATS server has no room for a log of nats.max_bytes: lower nats.max_bytes, or give the server more room (max_file_store): %w", err)
+	case answer.ErrorCode == noPeers:
+		return fmt.Errorf("too few nodes of the NATS cluster can take a copy of the log: start the others, or set a smaller nats.replicas (1, 3 or 5): %w", err)
 	}
 	return err
 }
