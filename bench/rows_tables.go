@@ -40,7 +40,7 @@ func rowsOfTables() []Row {
 		{
 			Name: "visible", Work: "an event is appended → its row is visible to readers, synced", Run: visible,
 			Figures: []Figure{
-				{Name: "p50", Unit: "ms", Better: lower, Goals: []Goal{{"", 1}, {rawHeard, 2.5}}}, {Name: "p99", Unit: "ms", Better: lower, Goals: []Goal{{"", 5}, {rawHeard, 2.5}}},
+				{Name: "p50", Unit: "ms", Better: lower, Goals: []Goal{{"", 1}}}, {Name: "p99", Unit: "ms", Better: lower, Goals: []Goal{{"", 5}}},
 			},
 		},
 		{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,13 +40,19 @@ func begun(t *testing.T) (string, *pgx.Conn) {
 	t.Helper()
 	url := migrated(t)
 	conn := connect(t, url)
+	beginTables(t, conn, 0)
+	return url, conn
+}
+
+// beginTables writes the cursor that a projector writes with its first events.
+func beginTables(t *testing.T, conn *pgx.Conn, seq events.Seq) {
+	t.Helper()
 	_, err := conn.Exec(t.Context(), `INSERT INTO tacho_g1.projection_cursor
 		(version, seq, event_id, chain, identity, duplicate_results, stale_reports, parked_events)
-		VALUES (1, 0, '', sha256(''), '', 0, 0, 0)`)
+		VALUES (1, $1, '', sha256(''), '', 0, 0, 0)`, seq)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return url, conn
 }
 
 func open(t *testing.T, url string) *readmodel.Reader {
@@ -313,6 +320,37 @@ func TestWaitForWakesWithTheNotification(t *testing.T) {
 	defer cancel()
 	if err := r.WaitFor(ctx, 6); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestListenerWaitsForTheFirstProjector: while no projector has begun, the listener asks again on the connection that it has. It hears
+// of the cursor also if nobody notifies.
+func TestListenerWaitsForTheFirstProjector(t *testing.T) {
+	url := migrated(t)
+	conn := connect(t, url)
+	listening := func() (pids []int32) {
+		t.Helper()
+		rows, err := conn.Query(t.Context(), `SELECT pid FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'idle' AND query LIKE '%FROM projection_cursor%'`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pids, err = pgx.CollectRows(rows, pgx.RowTo[int32]); err != nil {
+			t.Fatal(err)
+		}
+		return pids
+	}
+	r := open(t, url)
+	var first []int32
+	for len(first) == 0 {
+		first = listening()
+	}
+	beginTables(t, conn, 7)
+	if err := r.WaitFor(t.Context(), 7); err != nil {
+		t.Error(err)
+	}
+	if now := listening(); !slices.Equal(first, now) {
+		t.Errorf("the listener was %v and is %v", first, now)
 	}
 }
 

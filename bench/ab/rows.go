@@ -33,7 +33,7 @@ type Row struct {
 	counted bool
 	// single: one run of each side in a pair, which many comparisons have the time for. False alarms do not depend on it.
 	single bool
-	// most and least bound the share of comparisons that may and must say "changed".
+	// reached holds what was said against the goal.
 	reached func(changed, improved, runs int) bool
 }
 

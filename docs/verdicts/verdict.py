@@ -13,7 +13,6 @@ import itertools
 import math
 import sys
 from collections import defaultdict
-from statistics import median
 
 MAX_WEIGHT = 8
 
@@ -24,13 +23,19 @@ def strata_of(pairs):
     return [([a for a, _ in s], [b for _, b in s]) for s in cut]
 
 
+def median(values):
+    """The middle; halved before it is added, so that the sum of huge values stays finite."""
+    values, n = sorted(values), len(values)
+    return values[n // 2] if n % 2 else values[n // 2 - 1] / 2 + values[n // 2] / 2
+
+
 def spread(a, b):
-    values = a + b
+    """How far apart the values are, relative to their middle, which may be zero for values that are nearly so."""
+    values, widest = a + b, sys.float_info.max
     if min(values) == max(values):
         return 0.0
-    if median(values) == 0:
-        return sys.float_info.max
-    return min((max(values) - min(values)) / median(values), sys.float_info.max)
+    middle = median(values)
+    return min((max(values) - min(values)) / middle, widest) if middle else widest
 
 
 def weights_of(strata):

@@ -48,7 +48,7 @@ type Plan struct {
 	Budget   time.Duration
 	// Timeout bounds one run; 0: the budget alone does.
 	Timeout time.Duration
-	// Runs is how often each side runs in a pair, 0: as often as RunsIn says after warming up; without that, once.
+	// Runs is how often each side runs in a pair, 0: as often as takes 0.2 s, at most 10 times, by the warm-up; without one, once.
 	Runs int
 	// Warmup is how often each side runs before the first pair, unmeasured.
 	Warmup int

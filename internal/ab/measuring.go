@@ -97,7 +97,7 @@ func (m *measuring) pairs(ctx context.Context) error {
 		return err
 	}
 	if m.result.Runs == 0 {
-		m.result.Runs = RunsIn(max(m.once[0], m.once[1]))
+		m.result.Runs = runsIn(max(m.once[0], m.once[1]))
 	}
 	for len(m.a) < m.plan.MaxPairs {
 		if err := m.pair(ctx); err != nil {

@@ -13,9 +13,9 @@ const (
 	mostRuns    = 10
 )
 
-// RunsIn returns how often each side runs in a pair if the longer side takes so many seconds; once if that is unknown. The noise of
+// runsIn returns how often each side runs in a pair if the longer side takes so many seconds; once if that is unknown. The noise of
 // n runs is smaller by the root of n, and short runs cost little.
-func RunsIn(seconds float64) int {
+func runsIn(seconds float64) int {
 	if !(seconds > 0) {
 		return 1
 	}
@@ -39,6 +39,7 @@ func meanOf(runs []run) run {
 		to := shares(&mean.evidence)
 		for i, share := range shares(&r.evidence) {
 			to[i].Value += share.Value / float64(len(runs))
+			to[i].Known = share.Known
 		}
 		if size := r.disturbance(); r.interference != "" && size > worst {
 			worst, mean.interference = size, r.interference

@@ -13,8 +13,8 @@ func TestShortCommandsRunMoreOften(t *testing.T) {
 		seconds float64
 		want    int
 	}{{-1, 1}, {0, 1}, {0.0001, 10}, {0.01, 10}, {0.028, 8}, {0.1, 2}, {0.2, 1}, {0.21, 1}, {3600, 1}} {
-		if got := RunsIn(test.seconds); got != test.want {
-			t.Errorf("RunsIn(%v) = %d, want %d", test.seconds, got, test.want)
+		if got := runsIn(test.seconds); got != test.want {
+			t.Errorf("runsIn(%v) = %d, want %d", test.seconds, got, test.want)
 		}
 	}
 }
@@ -27,7 +27,7 @@ func TestSeveralRunsCountAsTheirMean(t *testing.T) {
 	got := meanOf([]run{
 		one, {metrics: map[events.Metric]float64{"x": 4}, evidence: evidence(0)}, {metrics: map[events.Metric]float64{"x": 8}, evidence: evidence(0.6), interference: "waited more"},
 	})
-	if got.metrics["x"] != 5 || got.metrics["rare"] != 5 || got.interference != "waited more" || got.evidence.Stall.Value < 0.29 || got.evidence.Stall.Value > 0.31 {
+	if got.metrics["x"] != 5 || got.metrics["rare"] != 5 || got.interference != "waited more" || got.evidence.Stall.Value < 0.29 || got.evidence.Stall.Value > 0.31 || !got.evidence.Stall.Known || got.evidence.Steal.Known {
 		t.Errorf("got %+v", got)
 	}
 	if got := meanOf([]run{one}); got.evidence != one.evidence || got.metrics["x"] != 3 {

@@ -38,6 +38,11 @@ func TestScript(t *testing.T) {
 	zero := timesInTurns(rng, noises[1], 9, 1)
 	zero.Pairs[4].A = 0
 	add(zero)
+	tiny := timesInTurns(rng, noises[1], 12, 1)
+	for i, v := range []float64{math.SmallestNonzeroFloat64, 2 * math.SmallestNonzeroFloat64, math.MaxFloat64} {
+		tiny.Pairs[3*i], tiny.Pairs[3*i+1] = compare.Pair{A: v, B: v}, compare.Pair{A: v, B: v}
+	}
+	add(tiny)
 	add(compare.Turns{Metric: instructions(), Pairs: []compare.Pair{{A: 6e8, B: 6.03e8}, {A: 6e8 + 1, B: 6.03e8}}})
 	add(compare.Turns{Metric: instructions(), Pairs: []compare.Pair{{A: 6e8, B: 6e8}, {A: 6e8, B: 6e8}}})
 
