@@ -63,6 +63,9 @@ func (r Result) End() string {
 	case EndPairs:
 		return fmt.Sprintf("All %s were measured in %s.", pairs, took)
 	case EndBudget:
+		if r.Pairs == 0 && r.Runs > 1 {
+			return fmt.Sprintf("The budget was spent before each side had run %d times, which is one pair: give more of it with --budget, or want fewer with --runs.", r.Runs)
+		}
 		if r.Pairs == 0 {
 			return "The budget was spent before the first pair had ended: give more of it with --budget, or let the command do less."
 		}
@@ -84,7 +87,7 @@ func (r Result) End() string {
 // Remarks say how the result came about, one sentence each.
 func (r Result) Remarks() (out []string) {
 	out = append(out, r.End())
-	if r.Runs > 1 {
+	if r.Runs > 1 && r.Pairs > 0 {
 		out = append(out, fmt.Sprintf("In each pair each side ran %d times, in turns, and the means count.", r.Runs))
 	}
 	if d := r.Disturbed; d.Pairs > 0 {
