@@ -79,11 +79,16 @@ func (b *Bed) run(name string, f func(context.Context) error) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.failed = errors.Join(b.failed, fmt.Errorf("%s: %w", name, err))
-		b.stop()
+		b.fail(name, err)
 	}()
+}
+
+// fail ends the row, because a part of it failed.
+func (b *Bed) fail(part string, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failed = errors.Join(b.failed, fmt.Errorf("%s: %w", part, err))
+	b.stop()
 }
 
 // path returns a path in the directory of the bed that nobody has yet.

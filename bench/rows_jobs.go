@@ -17,7 +17,11 @@ func rowsOfJobs() []Row {
 					return nil, err
 				}
 				raw, err := b.rawAppends(rawFour, false, 32, 8000, 4)
-				return []Side{tacho, raw}, err
+				if err != nil {
+					return nil, err
+				}
+				same, err := b.least(32, 20*b.Scale, false)
+				return []Side{tacho, raw, {rawSame, same.whole}}, err
 			},
 		},
 		{
@@ -36,8 +40,13 @@ func rowsOfJobs() []Row {
 					return nil, err
 				}
 				asynq, err := b.asynq(32)
+				if err != nil {
+					return nil, err
+				}
+				same, err := b.least(32, 20*b.Scale, true)
 				return []Side{
 					tacho,
+					{rawSame, same.whole},
 					{riverTuned, func(ctx context.Context) ([]float64, error) { return river.work(ctx, 10_000*b.Scale) }},
 					{"asynq in memory", func(ctx context.Context) ([]float64, error) { return asynq.work(ctx, 5_000*b.Scale) }},
 				}, err
@@ -147,7 +156,14 @@ func deep(ctx context.Context, b *Bed) ([]Side, error) {
 			return found, r.enqueue(ctx, window, collectors, "queued")
 		}})
 	}
-	return sides, nil
+	same, err := b.least(collectors, window/collectors, false)
+	if err != nil {
+		return nil, err
+	}
+	return append(sides, Side{rawSame, func(ctx context.Context) ([]float64, error) {
+		took, err := same.finish(ctx)
+		return []float64{perSecond(window, took)}, err
+	}}), nil
 }
 
 // window opens the gate until some jobs have ended, and fills the queue up again with the gate shut.
@@ -189,6 +205,10 @@ func latency(_ context.Context, b *Bed) ([]Side, error) {
 	if err != nil {
 		return nil, err
 	}
+	same, err := b.least(1, 1, false)
+	if err != nil {
+		return nil, err
+	}
 	// What River and the raw engine deliver has begun.
 	both := func(trips []time.Duration, err error) ([]float64, error) {
 		if err != nil {
@@ -198,6 +218,7 @@ func latency(_ context.Context, b *Bed) ([]Side, error) {
 	}
 	return []Side{
 		{"tacho", func(ctx context.Context) ([]float64, error) { return f.trips(ctx, n) }},
+		{rawSame, func(ctx context.Context) ([]float64, error) { return same.trips(ctx, n) }},
 		{riverTuned, func(ctx context.Context) ([]float64, error) { return both(tuned.trips(ctx, n)) }},
 		{riverDefault, func(ctx context.Context) ([]float64, error) { return both(usual.trips(ctx, max(n/10, 5))) }},
 		{rawTrip, func(ctx context.Context) ([]float64, error) { return both(raw(ctx)) }},
@@ -216,10 +237,7 @@ func (f *Farm) trips(ctx context.Context, n int) ([]float64, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var received, begun []time.Duration
-	for i, at := range asked {
-		received, begun = append(received, f.received[i].Sub(at)), append(begun, f.begun[i].Sub(at))
-	}
+	received, begun := since(f.received, asked), since(f.begun, asked)
 	return []float64{quantile(received, 0.5), quantile(received, 0.99), quantile(begun, 0.5)}, nil
 }
 
@@ -233,6 +251,10 @@ func handover(_ context.Context, b *Bed) ([]Side, error) {
 	if err != nil {
 		return nil, err
 	}
+	same, err := b.least(1, n, false)
+	if err != nil {
+		return nil, err
+	}
 	return []Side{
 		{"tacho", func(ctx context.Context) ([]float64, error) {
 			f.forget()
@@ -241,11 +263,16 @@ func handover(_ context.Context, b *Bed) ([]Side, error) {
 			}
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			var gaps []time.Duration
-			for i := 1; i < n; i++ {
-				gaps = append(gaps, f.begun[i].Sub(f.measured[i-1]))
+			return gaps(f.begun, f.measured), nil
+		}},
+		{rawSame, func(ctx context.Context) ([]float64, error) {
+			same.forget()
+			if _, err := same.finish(ctx); err != nil {
+				return nil, err
 			}
-			return []float64{quantile(gaps, 0.5), quantile(gaps, 0.99)}, nil
+			same.mu.Lock()
+			defer same.mu.Unlock()
+			return gaps(same.begun, same.measured), nil
 		}},
 		{rawTrip, func(ctx context.Context) ([]float64, error) {
 			trips, err := raw(ctx)
@@ -255,4 +282,10 @@ func handover(_ context.Context, b *Bed) ([]Side, error) {
 			return []float64{quantile(trips, 0.5), quantile(trips, 0.99)}, nil
 		}},
 	}, nil
+}
+
+// gaps returns how long after the end of each measurement the next job began: p50 and p99, in milliseconds.
+func gaps(begun, measured []time.Time) []float64 {
+	found := since(begun[1:], measured[:len(begun)-1])
+	return []float64{quantile(found, 0.5), quantile(found, 0.99)}
 }

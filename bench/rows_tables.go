@@ -24,6 +24,7 @@ import (
 const (
 	decodedRead = "decoded read of the log"
 	rawCopy     = "COPY of the same rows"
+	rawBoth     = "decoded read, then COPY"
 	rawHeard    = "raw publish → received → INSERT → heard"
 )
 
@@ -35,6 +36,7 @@ func rowsOfTables() []Row {
 			Figures: []Figure{
 				{Name: "events", Unit: "/s", Better: higher, Goals: []Goal{{decodedRead, 0.7}, {rawCopy, 0.25}}},
 				{Name: "on disk per event", Unit: "B", Better: lower, Goals: []Goal{{decodedRead, 1.5}}},
+				{Name: "CPU per event", Unit: "µs", Better: lower},
 			},
 		},
 		{
@@ -151,14 +153,33 @@ func rebuild(ctx context.Context, b *Bed) ([]Side, error) {
 		return nil, err
 	}
 	n, round := int(head.Last), 0
-	return []Side{
-		{"tacho", func(ctx context.Context) (found []float64, err error) {
-			round++
-			at, drop, err := database.another(ctx, fmt.Sprintf("rebuilt_%d", round))
+	side := func(name string, size float64, work func(context.Context) (time.Duration, error)) Side {
+		return Side{name, func(ctx context.Context) ([]float64, error) {
+			before, err := cpuOf(database)
 			if err != nil {
 				return nil, err
 			}
-			took, err := projected(ctx, log, at, head.Last)
+			took, err := work(ctx)
+			if err != nil {
+				return nil, err
+			}
+			after, err := cpuOf(database)
+			return []float64{perSecond(n, took), size, microseconds(after-before) / float64(n)}, err
+		}}
+	}
+	read := func(ctx context.Context) (time.Duration, error) { return decodeAll(ctx, log, n) }
+	write := func(ctx context.Context) (time.Duration, error) { return database.copyIn(ctx, rows) }
+	return []Side{
+		{"tacho", func(ctx context.Context) ([]float64, error) {
+			round++
+			at, drop, err := database.another(ctx, fmt.Sprintf("rebuilt_%d", round))
+			if err == nil {
+				err = readmodel.Migrate(ctx, at)
+			}
+			if err != nil {
+				return nil, err
+			}
+			found, err := side("tacho", 0, func(ctx context.Context) (time.Duration, error) { return projected(ctx, log, at, head.Last) }).Turn(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -166,16 +187,19 @@ func rebuild(ctx context.Context, b *Bed) ([]Side, error) {
 			if err != nil {
 				return nil, err
 			}
-			return []float64{perSecond(n, took), float64(size) / float64(n)}, drop()
+			found[1] = float64(size) / float64(n)
+			return found, drop()
 		}},
-		{decodedRead, func(ctx context.Context) ([]float64, error) {
-			took, err := decodeAll(ctx, log, n)
-			return []float64{perSecond(n, took), logBytes / float64(n)}, err
-		}},
-		{rawCopy, func(ctx context.Context) ([]float64, error) {
-			took, err := database.copyIn(ctx, rows)
-			return []float64{perSecond(n, took), 0}, err
-		}},
+		side(decodedRead, logBytes/float64(n), read),
+		side(rawCopy, 0, write),
+		side(rawBoth, 0, func(ctx context.Context) (time.Duration, error) {
+			reading, err := read(ctx)
+			if err != nil {
+				return 0, err
+			}
+			writing, err := write(ctx)
+			return reading + writing, err
+		}),
 	}, nil
 }
 

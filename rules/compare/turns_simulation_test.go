@@ -99,9 +99,9 @@ func threeSigma(expected float64) float64 { return expected + 3*math.Sqrt(expect
 // TestFalseAlarmsInTurns: equal sides are called changed in at most 0.5 % of all cases, over all looks, whatever the noise is.
 // The shown share is that of the simulation; it may be above the true one by chance.
 func TestFalseAlarmsInTurns(t *testing.T) {
-	for _, of := range noises {
+	for i, of := range noises {
 		t.Run(of.name, func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(1, 2))
+			rng := rand.New(rand.NewPCG(1, uint64(2+i))) // with the same numbers, all noises would be lucky together
 			changed, unchanged, pairs := 0, 0, 0
 			for range turnsPlayed {
 				got := untilDecided(timesInTurns(rng, of, 60, 1))

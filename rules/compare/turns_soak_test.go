@@ -3,4 +3,4 @@
 package compare_test
 
 // turnsPlayed is how many comparisons each simulation plays.
-const turnsPlayed = 4000
+const turnsPlayed = 20_000

@@ -22,7 +22,7 @@ func (l *Ledger) takeUp(id events.RequestID, f events.JobsCreated) {
 				l.revive(spec)
 			}
 		}
-		if j := l.Jobs[s.ID]; j != nil && !slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return w.Request == id }) {
+		if j := l.Jobs[s.ID]; j != nil && !slices.ContainsFunc(j.wantedBy(), func(w Wanter) bool { return w.Request == id }) {
 			l.wants(s.ID, id, f.Key)
 		}
 	}

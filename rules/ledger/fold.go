@@ -345,7 +345,7 @@ func (l *Ledger) wants(id events.JobID, r events.RequestID, key string) {
 
 // Wanted reports whether a job that has not ended should still run.
 func (l *Ledger) Wanted(j *Job) bool {
-	return slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return w.Repair || !w.Looks && !l.Stopped(w.Request) })
+	return slices.ContainsFunc(j.wantedBy(), func(w Wanter) bool { return w.Repair || !w.Looks && !l.Stopped(w.Request) })
 }
 
 // stop notes that a request or a graph was cancelled: it may leave jobs that no request wants any more.
@@ -518,7 +518,7 @@ func (l *Ledger) foldWork(f events.WorkFact, e events.Recorded) {
 			since = place.Ready
 		}
 		l.reseat([]events.JobID{j.ID}, func() { l.back(j, since) })
-		for _, w := range j.Wanters { // it was cancelled while it ran, and its lane cannot end it any more
+		for _, w := range j.wantedBy() { // it was cancelled while it ran, and its lane cannot end it any more
 			note(l.Withdrawn, w.Request, l.Withdrawn[w.Request] || !l.Wanted(j))
 		}
 	}
@@ -546,7 +546,7 @@ func writer(f events.WorkFact) events.CollectorName {
 func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 	over, place := j.State.Terminal(), j.Place
 	var skipped []events.RequestID // those that do not wait for it any more
-	for _, w := range j.Wanters {
+	for _, w := range j.wantedBy() {
 		if _, is := l.Skips(w.Request, j); is {
 			skipped = append(skipped, w.Request)
 		}
@@ -567,7 +567,7 @@ func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 		return
 	}
 	l.Retention.add(l.at)
-	for _, w := range j.Wanters {
+	for _, w := range j.wantedBy() {
 		if w.Counts && l.Open[w.Request] > 0 && !slices.Contains(skipped, w.Request) {
 			l.Open[w.Request]--
 			l.noteDue(w.Request)

@@ -144,12 +144,13 @@ func (l *Ledger) cancelGraph(g *Graph) {
 			if !ok || j.State.Terminal() || l.keeps(g, number) {
 				continue
 			}
-			j.Wanters = slices.Clone(j.Wanters)
-			for i, w := range j.Wanters {
+			list := slices.Clone(j.wantedBy())
+			for i, w := range list {
 				if w.Request == g.Request {
-					j.Wanters[i] = Wanter{Request: w.Request, Looks: true, Counts: w.Counts}
+					list[i] = Wanter{Request: w.Request, Looks: true, Counts: w.Counts}
 				}
 			}
+			j.wanters = &list
 		}
 	})
 }
@@ -353,7 +354,7 @@ func (l *Ledger) follow(g *Graph, changed []graph.Change, fresh events.JobID) {
 		g.block(l.laneOf(g.Jobs[c.Job]), more)
 		l.Blocked += more
 		j, ok := l.Jobs[g.Jobs[c.Job]]
-		if !ok || j.State.Terminal() || !slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return w.Request == g.Request && w.Counts }) {
+		if !ok || j.State.Terminal() || !slices.ContainsFunc(j.wantedBy(), func(w Wanter) bool { return w.Request == g.Request && w.Counts }) {
 			continue
 		}
 		if first, _, _ := l.NumberOf(g.Request, j.ID); first != g {
@@ -388,7 +389,7 @@ func (l *Ledger) Leftover(g *Graph) (jobs []events.JobID) {
 		if !ok || g.States.State(number) != graph.Skipped || j.State != events.JobQueued || j.Place > 0 || len(l.in[id]) > 1 {
 			continue
 		}
-		if j.Sampled() || !slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return l.Pending[w.Request] != nil && !w.Looks }) {
+		if j.Sampled() || !slices.ContainsFunc(j.wantedBy(), func(w Wanter) bool { return l.Pending[w.Request] != nil && !w.Looks }) {
 			jobs = append(jobs, id)
 		}
 	}

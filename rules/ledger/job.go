@@ -17,9 +17,10 @@ type Job struct {
 	Round int
 	of    *origin
 	like  *events.JobSpec
-	// Wanters are the requests that hold it in memory: those that want it, and those that wanted it until it ended. Jobs
-	// share the list, so it is replaced, never changed.
-	Wanters []Wanter
+	// wanters are the requests that hold it in memory: those that want it, and those that wanted it until it ended; nil for
+	// none. Jobs share the list, so it is replaced, never changed. It is behind a pointer because most jobs have the one of the
+	// job before.
+	wanters *[]Wanter
 	// resting is set when it has ended and is on no lane, lined while it stands in a line.
 	resting, lined bool
 }
@@ -82,6 +83,14 @@ func (j *Job) Spec() events.JobSpec {
 		s.On = &on
 	}
 	return s
+}
+
+// wantedBy returns the requests that hold the job in memory. The list belongs to other jobs, too.
+func (j *Job) wantedBy() []Wanter {
+	if j.wanters == nil {
+		return nil
+	}
+	return *j.wanters
 }
 
 // Sampled reports whether the job is a sample beside the base series of its artifact.

@@ -16,7 +16,7 @@ type names struct {
 	mores   map[more]*more
 	likes   map[like]*events.JobSpec
 	// alone is the last list of one wanter: the jobs of a request come one after another.
-	alone []Wanter
+	alone *[]Wanter
 }
 
 // origin is what the jobs of one request and artifact have in common.
@@ -148,12 +148,13 @@ func (n *names) like(j events.JobSpec) *events.JobSpec {
 }
 
 // wanters returns a list with one wanter more.
-func (n *names) wanters(list []Wanter, more Wanter) []Wanter {
+func (n *names) wanters(list []Wanter, more Wanter) *[]Wanter {
 	switch {
 	case len(list) > 0:
-		return append(slices.Clip(list), more)
-	case len(n.alone) == 0 || n.alone[0] != more:
-		n.alone = []Wanter{more}
+		longer := append(slices.Clip(list), more)
+		return &longer
+	case n.alone == nil || (*n.alone)[0] != more:
+		n.alone = &[]Wanter{more}
 	}
 	return n.alone
 }

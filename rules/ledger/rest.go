@@ -65,7 +65,7 @@ func (l *Ledger) revive(identity events.JobSpec) *Job {
 
 // hold notes that a request holds a job in memory.
 func (l *Ledger) hold(j *Job, w Wanter) {
-	j.Wanters = l.names.wanters(j.Wanters, w)
+	j.wanters = l.names.wanters(j.wantedBy(), w)
 	if !j.resting {
 		l.busy[w.Request]++
 	}
@@ -77,7 +77,7 @@ func (l *Ledger) rest(j *Job) {
 	resting := j.State.Terminal() && !l.OnLane(j)
 	if resting != j.resting {
 		j.resting = resting
-		for _, w := range j.Wanters {
+		for _, w := range j.wantedBy() {
 			if resting {
 				l.busy[w.Request]--
 			} else {
@@ -88,7 +88,7 @@ func (l *Ledger) rest(j *Job) {
 	if !resting {
 		return
 	}
-	for _, w := range slices.Clone(j.Wanters) {
+	for _, w := range slices.Clone(j.wantedBy()) {
 		l.releaseJobs(w.Request)
 	}
 	l.bury(j)
@@ -107,7 +107,8 @@ func (l *Ledger) releaseJobs(id events.RequestID) {
 				if lane, ok := l.Lanes[j.Lane()]; ok {
 					delete(lane.Entered, id)
 				}
-				j.Wanters = slices.DeleteFunc(slices.Clone(j.Wanters), func(w Wanter) bool { return w.Request == id })
+				left := slices.DeleteFunc(slices.Clone(j.wantedBy()), func(w Wanter) bool { return w.Request == id })
+				j.wanters = &left
 				l.bury(j)
 			}
 		}
@@ -120,7 +121,7 @@ func (l *Ledger) releaseJobs(id events.RequestID) {
 
 // bury moves a job from memory into the past if it rests and no request holds it.
 func (l *Ledger) bury(j *Job) {
-	if !j.resting || slices.ContainsFunc(j.Wanters, func(w Wanter) bool { return l.Requests[w.Request] != nil }) {
+	if !j.resting || slices.ContainsFunc(j.wantedBy(), func(w Wanter) bool { return l.Requests[w.Request] != nil }) {
 		return
 	}
 	l.Past.add(j)

@@ -85,7 +85,7 @@ func (l *Ledger) seats(j *Job, f func(share.Leaf, share.Item)) {
 	}
 	var leaves []share.Leaf // a job has few wanters
 	var levels []int8
-	for _, w := range j.Wanters {
+	for _, w := range j.wantedBy() {
 		r, known := l.Requests[w.Request]
 		if !known || w.Looks || !w.Repair && r.State == events.StateCancelled {
 			continue

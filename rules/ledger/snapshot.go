@@ -66,7 +66,7 @@ func (l *Ledger) Snapshot() ([]byte, error) {
 	}
 	i.JobImages = make(map[events.JobID]jobImage, len(l.Jobs))
 	for id, j := range l.Jobs {
-		i.JobImages[id] = jobImage{j.Spec(), *j.course, j.Wanters}
+		i.JobImages[id] = jobImage{j.Spec(), *j.course, j.wantedBy()}
 	}
 	var err error
 	if i.PastImage, err = l.Past.image(); err != nil {
