@@ -12,8 +12,10 @@ import (
 
 // Asynq is asynq with a server in this process that speaks Redis and keeps all in memory.
 type Asynq struct {
-	client *asynq.Client
-	done   counter
+	at      asynq.RedisClientOpt
+	workers int
+	client  *asynq.Client
+	done    counter
 }
 
 func (b *Bed) asynq(workers int) (*Asynq, error) {
@@ -24,10 +26,15 @@ func (b *Bed) asynq(workers int) (*Asynq, error) {
 	b.onEnd(func() error { redis.Close(); return nil })
 	// The client asks again after a timeout, and a task that it has stored before would then be a conflict.
 	at := asynq.RedisClientOpt{Addr: redis.Addr(), ReadTimeout: patience, WriteTimeout: patience}
-	a := &Asynq{client: asynq.NewClient(at)}
+	a := &Asynq{at: at, workers: workers, client: asynq.NewClient(at)}
 	b.onEnd(a.client.Close)
-	server := asynq.NewServer(at, asynq.Config{
-		Concurrency: workers, TaskCheckInterval: time.Millisecond, LogLevel: asynq.FatalLevel, ShutdownTimeout: 5 * time.Second, Logger: quiet{log.New(io.Discard, "", 0)},
+	return a, nil
+}
+
+// awake does something while asynq's workers look for tasks. Before and after that they rest, as River does.
+func (a *Asynq) awake(do func() ([]float64, error)) ([]float64, error) {
+	server := asynq.NewServer(a.at, asynq.Config{
+		Concurrency: a.workers, TaskCheckInterval: time.Millisecond, LogLevel: asynq.FatalLevel, ShutdownTimeout: 5 * time.Second, Logger: quiet{log.New(io.Discard, "", 0)},
 	})
 	if err := server.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
 		a.done.add(1)
@@ -35,8 +42,8 @@ func (b *Bed) asynq(workers int) (*Asynq, error) {
 	})); err != nil {
 		return nil, err
 	}
-	b.onEnd(func() error { server.Shutdown(); return nil })
-	return a, nil
+	defer server.Shutdown()
+	return do()
 }
 
 // work enqueues tasks and waits until all were handled. It returns tasks a second and CPU time per task, with that of the server.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 // River is River on a Postgres of its own.
 type River struct {
 	database *Database
+	config   *river.Config
 	client   *river.Client[pgx.Tx]
 	worker   *riverWorker
 	// completed counts the jobs whose end is stored.
@@ -48,7 +50,7 @@ func (w *riverWorker) Work(context.Context, *river.Job[RiverArgs]) error {
 	return nil
 }
 
-// river starts River. Tuned, it looks for jobs as often as it can, as its own benchmark nearly does; else it has its defaults.
+// river prepares River. Without workers it only inserts. Tuned, it looks for jobs as often as it can, as its own benchmark nearly does; else it has its defaults.
 func (b *Bed) river(workers int, unsynced, tuned bool) (*River, error) {
 	database, err := b.postgres(unsynced, max(workers, 4)+4)
 	if err != nil {
@@ -74,33 +76,42 @@ func (b *Bed) river(workers int, unsynced, tuned bool) (*River, error) {
 	if tuned {
 		config.FetchCooldown, config.FetchPollInterval = river.FetchCooldownMin, 20*time.Millisecond
 	}
-	if r.client, err = river.NewClient(driver, config); err != nil {
+	r.config = config
+	r.client, err = river.NewClient(driver, config)
+	return r, err
+}
+
+// awake does something while River works. Before and after that it rests: it would look for jobs all the time, and take the
+// processors from those whose turn it is.
+func (r *River) awake(ctx context.Context, do func() ([]float64, error)) (found []float64, err error) {
+	client, err := river.NewClient(riverpgxv5.New(r.database.Pool), r.config)
+	if err != nil {
 		return nil, err
 	}
-	if workers == 0 {
-		return r, nil
-	}
-	ended, cancel := r.client.SubscribeConfig(&river.SubscribeConfig{Kinds: []river.EventKind{river.EventKindJobCompleted}, ChanSize: 1 << 16})
-	b.run("count River's jobs", func(ctx context.Context) error {
-		for {
-			select {
-			case <-ended:
-				r.completed.add(1)
-			case <-ctx.Done():
-				return nil
-			}
+	r.client = client
+	ended, cancel := client.SubscribeConfig(&river.SubscribeConfig{Kinds: []river.EventKind{river.EventKindJobCompleted}, ChanSize: 1 << 16})
+	counted := make(chan struct{})
+	go func() {
+		defer close(counted)
+		for range ended {
+			r.completed.add(1)
 		}
-	})
-	if err := r.client.Start(context.WithoutCancel(b.ctx)); err != nil {
+	}()
+	if err := client.Start(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
-	b.onEnd(func() error {
-		cancel()
-		ctx, done := context.WithTimeout(context.WithoutCancel(b.ctx), 10*time.Second)
+	defer func() {
+		leaving, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer done()
-		return r.client.StopAndCancel(ctx)
-	})
-	return r, nil
+		err = errors.Join(err, client.StopAndCancel(leaving))
+		cancel()
+		<-counted
+	}()
+	// It is awake when it has done a job.
+	if _, err := r.trips(ctx, 1); err != nil {
+		return nil, err
+	}
+	return do()
 }
 
 // insert inserts jobs in batches, as a program with many of them does.

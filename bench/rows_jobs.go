@@ -47,8 +47,12 @@ func rowsOfJobs() []Row {
 				return []Side{
 					tacho,
 					{rawSame, same.whole},
-					{riverTuned, func(ctx context.Context) ([]float64, error) { return river.work(ctx, 10_000*b.Scale) }},
-					{"asynq in memory", func(ctx context.Context) ([]float64, error) { return asynq.work(ctx, 5_000*b.Scale) }},
+					{riverTuned, func(ctx context.Context) ([]float64, error) {
+						return river.awake(ctx, func() ([]float64, error) { return river.work(ctx, 10_000*b.Scale) })
+					}},
+					{"asynq in memory", func(ctx context.Context) ([]float64, error) {
+						return asynq.awake(func() ([]float64, error) { return asynq.work(ctx, 5_000*b.Scale) })
+					}},
 				}, err
 			},
 		},
@@ -219,8 +223,12 @@ func latency(_ context.Context, b *Bed) ([]Side, error) {
 	return []Side{
 		{"tacho", func(ctx context.Context) ([]float64, error) { return f.trips(ctx, n) }},
 		{rawSame, func(ctx context.Context) ([]float64, error) { return same.trips(ctx, n) }},
-		{riverTuned, func(ctx context.Context) ([]float64, error) { return both(tuned.trips(ctx, n)) }},
-		{riverDefault, func(ctx context.Context) ([]float64, error) { return both(usual.trips(ctx, max(n/10, 5))) }},
+		{riverTuned, func(ctx context.Context) ([]float64, error) {
+			return tuned.awake(ctx, func() ([]float64, error) { return both(tuned.trips(ctx, n)) })
+		}},
+		{riverDefault, func(ctx context.Context) ([]float64, error) {
+			return usual.awake(ctx, func() ([]float64, error) { return both(usual.trips(ctx, max(n/10, 5))) })
+		}},
 		{rawTrip, func(ctx context.Context) ([]float64, error) { return both(raw(ctx)) }},
 	}, nil
 }

@@ -45,10 +45,11 @@ func killedIn(t *testing.T, size, given, done int) {
 	reach(t, p, server.URL(), events.Seq(given))
 
 	for _, end := range []int{2 * given, 3 * given} {
-		feed.add(log[end-given : end]...) // the server dies somewhere in these
+		feed.add(log[end-given : end-1]...) // the server dies somewhere in these
 		reach(t, p, server.URL(), events.Seq(end-given+done))
 		killServer(t, dir)
 		<-server.Done()
+		feed.add(log[end-1]) // or else before this one
 		said.await(t)
 		server = startServer(t, dir)
 		reach(t, p, server.URL(), events.Seq(end))

@@ -73,6 +73,20 @@ func (s *state) live(m moment, j *jobRow, f events.Fact) bool {
 	return true
 }
 
+// report applies a fact about the results of a job to its life, and reports whether it counts. Nearly all of them change nothing
+// there, and then the row need not be written.
+func (s *state) report(m moment, j *jobRow, f events.ResultFact) bool {
+	before := j.life()
+	life, counts := job.Live(before, f, m.seq, m.at)
+	switch {
+	case !counts:
+		s.stale++
+	case life != before:
+		s.put(m, j, life)
+	}
+	return counts
+}
+
 // put gives a job the life that a fact made, and lets graphs follow.
 func (s *state) put(m moment, j *jobRow, life job.Life) {
 	over, place := j.State.Terminal(), j.Place
@@ -232,7 +246,7 @@ func (s *state) foldResult(m moment, f events.ResultFact, e fact) {
 	if stored, ok := f.(events.OutputStored); ok {
 		yields = job.Yields(j.life(), stored)
 	}
-	counts := s.live(m, j, f)
+	counts := s.report(m, j, f)
 	switch f := f.(type) {
 	case events.OutputStored:
 		if yields {

@@ -41,6 +41,7 @@ func (s *state) measured(m moment, j *jobRow, f *events.TestCasesMeasured, side 
 			RequestID: j.RequestID, Definitions: f.Definitions, MeasuredAt: m.at, Seq: m.seq, Env: env, Sample: j.Sample,
 		})
 		j.Measured++
+		s.counted[j.ID] = true
 	}
 }
 

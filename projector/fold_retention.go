@@ -51,6 +51,7 @@ func (s *state) jobsRetired(m moment, f events.JobsRetired) {
 		delete(s.jobs, id)
 		delete(s.identities, j.identity())
 		delete(s.dirtyJobs, id)
+		delete(s.counted, id)
 	}
 	for key, g := range s.graphs {
 		if g.ended() && g.row.EndedAt.Before(r.before) {

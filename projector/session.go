@@ -56,6 +56,8 @@ func connectTo(ctx context.Context, config *pgx.ConnConfig, schema readmodel.Sch
 	for _, way := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"} {
 		config.RuntimeParams[way] = "off"
 	}
+	// The plan for one length of an array is the plan for all. Postgres would make some anew each time, which takes as long as the work.
+	config.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to Postgres: %w", err)

@@ -58,6 +58,7 @@ type state struct {
 type changes struct {
 	dirtyRequests    map[events.RequestID]bool
 	dirtyJobs        map[events.JobID]bool
+	counted          map[events.JobID]bool // jobs with more test cases measured; of most of them nothing else changed
 	dirtyAttempts    map[events.Seq]*attemptRow
 	dirtyLanes       map[events.Lane]bool
 	dirtyCollectors  map[events.CollectorName]bool
@@ -130,6 +131,7 @@ func (s *state) begin() {
 	s.changes = changes{
 		dirtyRequests:    make(map[events.RequestID]bool),
 		dirtyJobs:        make(map[events.JobID]bool),
+		counted:          make(map[events.JobID]bool),
 		outputs:          make(map[outputKey]outputRow),
 		dirtyAttempts:    make(map[events.Seq]*attemptRow),
 		dirtyLanes:       make(map[events.Lane]bool),

@@ -7,4 +7,6 @@ WITH inserted AS (
     RETURNING 1
 )
 UPDATE projection_cursor
-SET duplicate_results = duplicate_results + cardinality($1) - (SELECT count(*) FROM inserted)
+SET duplicate_results = duplicate_results + cardinality($1) - stored.n
+FROM (SELECT count(*) AS n FROM inserted) AS stored
+WHERE stored.n < cardinality($1)
