@@ -25,6 +25,7 @@ const (
 	decodedRead = "decoded read of the log"
 	rawCopy     = "COPY of the same rows"
 	rawBoth     = "decoded read, then COPY"
+	rawRows     = "SELECT of the same rows"
 	rawHeard    = "raw publish → received → INSERT → heard"
 )
 
@@ -57,13 +58,13 @@ func rowsOfTables() []Row {
 			Name: "durations", Work: "durations of test cases by HTTP, 500,000 results",
 			Figures: []Figure{{Name: "answer", Unit: "ms", Better: lower, Goals: []Goal{{"", 50}}}, {Name: "size", Unit: "kB", Better: lower}, {Name: "packed", Unit: "kB", Better: lower}},
 			Run: func(ctx context.Context, b *Bed) ([]Side, error) {
-				return list(ctx, b, 42, 0, "durations?suite="+string(storySuite)+"&target="+string(storyLane(0).Target))
+				return list(ctx, b, 42, 0, "durations?suite="+string(storySuite)+"&target="+string(storyLane(0).Target), readResults)
 			},
 		},
 		{
 			Name: "queue", Work: "the queue by HTTP, 10,000 pending",
 			Figures: []Figure{{Name: "answer", Unit: "ms", Better: lower, Goals: []Goal{{"", 50}}}, {Name: "size", Unit: "kB", Better: lower}, {Name: "packed", Unit: "kB", Better: lower, Goals: []Goal{{"", 500}}}},
-			Run:     func(ctx context.Context, b *Bed) ([]Side, error) { return list(ctx, b, 1, 10_000, "queue") },
+			Run:     func(ctx context.Context, b *Bed) ([]Side, error) { return list(ctx, b, 1, 10_000, "queue", nil) },
 		},
 	}
 }
@@ -463,8 +464,29 @@ func (r *Reference) prepare(ctx context.Context, ended, pending int) error {
 	return err
 }
 
-// list asks for a list while some requests have ended, with 12,000 results each, and others are pending.
-func list(ctx context.Context, b *Bed, ended, pending int, path string) ([]Side, error) {
+// readResults reads what durations are made of, the results of the last ten artifacts, and does nothing with them.
+func readResults(ctx context.Context, d *Database) error {
+	live, err := readmodel.Live(ctx, d)
+	if err != nil {
+		return err
+	}
+	in := func(table string) string { return pgx.Identifier{string(live), table}.Sanitize() }
+	rows, err := d.Query(ctx, `SELECT benchmark, profile, scenario, backend, environment, seq, statistics ->> 'wall-time' FROM `+in("result")+`
+		WHERE suite = $1 AND tag = ANY (ARRAY(SELECT tag FROM `+in("benchmark_request")+` ORDER BY started_seq DESC NULLS LAST LIMIT 10)) AND target = $2 AND sample = '' AND reused_from = ''`,
+		string(storySuite), string(storyLane(0).Target))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		_ = rows.RawValues()
+	}
+	return rows.Err()
+}
+
+// list asks for a list while some requests have ended, with 12,000 results each, and others are pending. raw reads the same rows
+// for nothing; nil for no such peer.
+func list(ctx context.Context, b *Bed, ended, pending int, path string, raw func(context.Context, *Database) error) ([]Side, error) {
 	database, err := b.postgres(true, 4)
 	if err != nil {
 		return nil, err
@@ -492,7 +514,7 @@ func list(ctx context.Context, b *Bed, ended, pending int, path string) ([]Side,
 		return nil, err
 	}
 	c := b.client()
-	return []Side{{"tacho", func(ctx context.Context) ([]float64, error) {
+	sides := []Side{{"tacho", func(ctx context.Context) ([]float64, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, site+"/api/v1/"+path, nil)
 		if err != nil {
 			return nil, err
@@ -510,5 +532,13 @@ func list(ctx context.Context, b *Bed, ended, pending int, path string) ([]Side,
 		}
 		text, err := io.ReadAll(unpacked)
 		return []float64{milliseconds(time.Since(began)), float64(len(text)) / 1000, float64(len(packed)) / 1000}, err
-	}}}, nil
+	}}}
+	if raw != nil {
+		sides = append(sides, Side{rawRows, func(ctx context.Context) ([]float64, error) {
+			began := time.Now()
+			err := raw(ctx, database)
+			return []float64{milliseconds(time.Since(began)), 0, 0}, err
+		}})
+	}
+	return sides, nil
 }
