@@ -10,7 +10,10 @@ func rowsOfJobs() []Row {
 	return []Row{
 		{
 			Name: "jobs", Work: "no-op jobs end to end, 32 collectors through the door, synced",
-			Figures: []Figure{{Name: "jobs", Unit: "/s", Better: higher, Goals: []Goal{{rawFour, 0.6}}}, {Name: "CPU per job", Unit: "µs", Better: lower}},
+			Figures: []Figure{
+				{Name: "jobs", Unit: "/s", Better: higher, Goals: []Goal{{rawFour, 0.6}, {rawSame, 0.5}}},
+				{Name: "CPU per job", Unit: "µs", Better: lower, Goals: []Goal{{rawSame, 4}}},
+			},
 			Run: func(_ context.Context, b *Bed) ([]Side, error) {
 				tacho, err := b.wholeRequests(manyCollectors(b, false))
 				if err != nil {
@@ -27,8 +30,8 @@ func rowsOfJobs() []Row {
 		{
 			Name: "jobs-unsynced", Work: "the same, unsynced",
 			Figures: []Figure{
-				{Name: "jobs", Unit: "/s", Better: higher, Goals: []Goal{{riverTuned, 0.15}}},
-				{Name: "CPU per job", Unit: "µs", Better: lower, Goals: []Goal{{riverTuned, 4}}},
+				{Name: "jobs", Unit: "/s", Better: higher, Goals: []Goal{{riverTuned, 0.15}, {rawSame, 0.25}}},
+				{Name: "CPU per job", Unit: "µs", Better: lower, Goals: []Goal{{riverTuned, 4}, {rawSame, 4.5}}},
 			},
 			Run: func(_ context.Context, b *Bed) ([]Side, error) {
 				tacho, err := b.wholeRequests(manyCollectors(b, true))
@@ -58,14 +61,14 @@ func rowsOfJobs() []Row {
 		},
 		{
 			Name: "deep", Work: "no-op jobs with 100,000 pending, 8 collectors, synced",
-			Figures: []Figure{{Name: "jobs", Unit: "/s", Better: higher, Goals: []Goal{{referenceSQL, 5}, {shallow, 0.95}}}},
+			Figures: []Figure{{Name: "jobs", Unit: "/s", Better: higher, Goals: []Goal{{referenceSQL, 5}, {shallow, 0.95}, {rawSame, 0.6}}}},
 			Run:     deep,
 		},
 		{
 			Name: "latency", Work: "created → received by an idle collector, synced", Rounds: 4,
 			Figures: []Figure{
-				{Name: "received p50", Unit: "ms", Better: lower, Goals: []Goal{{riverTuned, 1}}},
-				{Name: "received p99", Unit: "ms", Better: lower, Goals: []Goal{{riverTuned, 1}}},
+				{Name: "received p50", Unit: "ms", Better: lower, Goals: []Goal{{riverTuned, 1}, {rawSame, 1.5}}},
+				{Name: "received p99", Unit: "ms", Better: lower, Goals: []Goal{{riverTuned, 1}, {rawSame, 2}}},
 				{Name: "begun p50", Unit: "ms", Better: lower},
 			},
 			Run: latency,
@@ -73,7 +76,7 @@ func rowsOfJobs() []Row {
 		{
 			Name: "handover", Work: "a job ends → the next one begins on the same collector, synced",
 			Figures: []Figure{
-				{Name: "p50", Unit: "ms", Better: lower, Goals: []Goal{{rawTrip, 4}}},
+				{Name: "p50", Unit: "ms", Better: lower, Goals: []Goal{{rawTrip, 4}, {rawSame, 3}}},
 				{Name: "p99", Unit: "ms", Better: lower},
 			},
 			Run: handover,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/readmodel"
 )
 
@@ -150,10 +152,14 @@ func (s *session) open(ctx context.Context, r *reader) (err error) {
 // follow folds and writes batches, and reads one batch ahead. The reading and the writing stop together.
 func (s *session) follow(ctx context.Context, r *reader) error {
 	batches := make(chan batch, 1)
+	var rest atomic.Int64 // the pause before more is read, in nanoseconds
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(batches)
 		for {
+			if pause := time.Duration(rest.Load()); pause > 0 {
+				retry.Sleep(ctx, pause)
+			}
 			b := r.next(ctx)
 			select {
 			case batches <- b:
@@ -168,9 +174,11 @@ func (s *session) follow(ctx context.Context, r *reader) error {
 	group.Go(func() error {
 		for b := range batches {
 			if !b.empty() {
+				began := time.Now()
 				if err := s.apply(ctx, b); err != nil {
 					return err
 				}
+				rest.Store(int64(restAfter(len(b.events), s.size, time.Since(began))))
 			}
 			if b.err != nil {
 				return b.err
@@ -179,6 +187,17 @@ func (s *session) follow(ctx context.Context, r *reader) error {
 		return nil
 	})
 	return group.Wait()
+}
+
+// restAfter returns how long to wait before more is read, after a batch of n events took so long. The order of a long queue is the
+// same work for one event as for many, so it pays to let some come together: a projector that keeps up leaves the processors to those
+// whose events they are. It rests only while several come at once, and never when a whole batch or more waits.
+func restAfter(n, size int, took time.Duration) time.Duration {
+	const several, long, most = 4, 10 * time.Millisecond, 100 * time.Millisecond
+	if n < several || n >= size || took < long {
+		return 0
+	}
+	return min(2*took, most)
 }
 
 // apply folds one batch and writes it.
