@@ -14,6 +14,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/githubapi"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/rules/request"
 )
@@ -136,7 +137,7 @@ func (r *Reporter) Run(ctx context.Context) error {
 		return errNoAccount
 	}
 	r.Ledger.Tell(r.told)
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTimer(retry.Next(lookEvery)) // with the other loops of an idle process
 	defer tick.Stop()
 	for r.read(ctx) {
 		r.report(ctx)
@@ -148,6 +149,7 @@ func (r *Reporter) Run(ctx context.Context) error {
 			return nil
 		case <-r.news:
 		case <-tick.C:
+			tick.Reset(retry.Next(lookEvery))
 		}
 	}
 	return nil
