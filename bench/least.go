@@ -26,8 +26,6 @@ type Least struct {
 	js   natsjs.JetStream
 	nc   *nats.Conn
 	each int // jobs of a lane in each request
-	// asked counts the requests. Only turns use it.
-	asked int
 	// done counts the jobs that ended.
 	done counter
 
