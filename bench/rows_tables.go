@@ -59,7 +59,8 @@ func rowsOfTables() []Row {
 			Name: "durations", Work: "durations of test cases by HTTP, 500,000 results",
 			Figures: []Figure{
 				{Name: "answer", Unit: "ms", Better: lower, Goals: []Goal{{"", 50}, {rawRows, 1.5}}},
-				{Name: "size", Unit: "kB", Better: lower}, {Name: "packed", Unit: "kB", Better: lower},
+				{Name: "size", Unit: "kB", Better: lower},
+				{Name: "packed", Unit: "kB", Better: lower},
 			},
 			Run: func(ctx context.Context, b *Bed) ([]Side, error) {
 				return list(ctx, b, 42, 0, "durations?suite="+string(storySuite)+"&target="+string(storyLane(0).Target), readResults)
