@@ -124,7 +124,7 @@ models:
 
 # The same with the counts of a long run, for a night or before a release: 10,000 graphs, a month of requests.
 .PHONY: soak
-soak: ## Play many more random worlds than the check does, about ten minutes
+soak: ## Play many more random worlds than the check does, about a quarter of an hour
 	$(ROOMY) $(GO) test -tags soak -vet off -count 1 -timeout 60m -run Agrees ./rules/ledger ./projector ./collector ./eventlog/door
 	$(GO) test -tags soak -vet off -count 1 -timeout 60m -run '^TestRandom|^TestRequestsOfManyDays$$|^TestRequestsOfWhichThree' ./scheduler ./internal/farm
 	$(GO) test -tags soak -vet off -count 1 -timeout 60m -v -run 'InTurns|UnplannedLooks|NarrowKeeps' ./rules/compare
