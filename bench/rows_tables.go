@@ -415,6 +415,9 @@ func status(ctx context.Context, b *Bed) ([]Side, error) {
 			return nil, err
 		}
 		reader, err := readmodel.Open(ctx, at)
+		if err == nil {
+			err = analyze(ctx, at)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -447,6 +450,17 @@ func status(ctx context.Context, b *Bed) ([]Side, error) {
 		}}
 	}
 	return []Side{side("tacho", ours), side(referenceSQL, theirs)}, nil
+}
+
+// analyze lets Postgres look at the tables of a database, as autovacuum does where it is on.
+func analyze(ctx context.Context, at string) error {
+	conn, err := pgx.Connect(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, "ANALYZE")
+	return err
 }
 
 // prepare makes as many requests as a story: some that have ended, with 12 jobs each, one in progress, and pending ones.
