@@ -48,25 +48,19 @@ func (a *Asynq) awake(do func() ([]float64, error)) ([]float64, error) {
 
 // work enqueues tasks and waits until all were handled. It returns tasks a second and CPU time per task, with that of the server.
 func (a *Asynq) work(ctx context.Context, n int) ([]float64, error) {
-	before, err := cpuOf()
-	if err != nil {
-		return nil, err
-	}
-	began, want := time.Now(), a.done.now()+n
 	payload := []byte(`{"tag":"0123456789012345678901234567890123456789","profile":"opt","set":1}`)
-	_, err = together(ctx, 8, n, func(ctx context.Context, _, _ int) error {
-		_, err := a.client.EnqueueContext(ctx, asynq.NewTask("noop", payload))
-		return err
+	return costs(n, func() (time.Duration, error) {
+		began, want := time.Now(), a.done.now()+n
+		_, err := together(ctx, 8, n, func(ctx context.Context, _, _ int) error {
+			_, err := a.client.EnqueueContext(ctx, asynq.NewTask("noop", payload))
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+		err = a.done.await(ctx, want)
+		return time.Since(began), err
 	})
-	if err != nil {
-		return nil, err
-	}
-	if err := a.done.await(ctx, want); err != nil {
-		return nil, err
-	}
-	took := time.Since(began)
-	after, err := cpuOf()
-	return []float64{perSecond(n, took), microseconds(after-before) / float64(n)}, err
 }
 
 // quiet is a logger for asynq that says nothing.

@@ -50,6 +50,7 @@ type FarmConfig struct {
 // jobs take no time and have one result. There is no projector: it follows the log beside the farm.
 type Farm struct {
 	FarmConfig
+	Times
 	log     *jetstream.Log
 	control *control.Control
 	server  *natsserver.Server
@@ -58,11 +59,9 @@ type Farm struct {
 	// ended counts the requests that have ended, made the jobs that were created, done the jobs that were executed.
 	ended, made, done counter
 
-	mu sync.Mutex
+	gating sync.Mutex
 	// gate lets jobs end while it is closed as a channel.
 	gate chan struct{}
-	// received, begun and measured are when each job came, began and ended, in this order.
-	received, begun, measured []time.Time
 }
 
 // setsOfTarget is how many lanes each target has but the last one.
@@ -214,24 +213,24 @@ func (f *Farm) ask(ctx context.Context) error {
 
 // Open lets jobs end, Shut keeps each at its collector.
 func (f *Farm) Open() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.gating.Lock()
+	defer f.gating.Unlock()
 	close(f.gate)
 }
 
 // Shut undoes Open.
 func (f *Farm) Shut() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.gating.Lock()
+	defer f.gating.Unlock()
 	f.gate = make(chan struct{})
 }
 
 // Run implements collector.Bench.
 func (f *Farm) Run(ctx context.Context, spec events.JobSpec, _ suite.Definitions, _ func(events.TestCase) bool, sink collector.Sink) error {
 	f.note(&f.begun)
-	f.mu.Lock()
+	f.gating.Lock()
 	gate := f.gate
-	f.mu.Unlock()
+	f.gating.Unlock()
 	select {
 	case <-gate:
 	case <-ctx.Done():
@@ -249,19 +248,6 @@ func (f *Farm) Run(ctx context.Context, spec events.JobSpec, _ suite.Definitions
 // RunPair implements collector.Bench. The farm has no matched jobs, so it has no parents beside them.
 func (f *Farm) RunPair(ctx context.Context, _, own collector.Half, d suite.Definitions, sink collector.PairSink) error {
 	return f.Run(ctx, own.Spec, d, own.Done, sink)
-}
-
-func (f *Farm) note(times *[]time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	*times = append(*times, time.Now())
-}
-
-// forget makes room for the times of another turn.
-func (f *Farm) forget() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.received, f.begun, f.measured = nil, nil, nil
 }
 
 // stopwatch notes when jobs come.

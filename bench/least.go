@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,6 +22,7 @@ const rawSame = "the same messages, raw"
 //
 // One goroutine follows the log and decides, as the core does. Each worker has a TCP connection and the consumer of its lane.
 type Least struct {
+	Times
 	js   natsjs.JetStream
 	nc   *nats.Conn
 	each int // jobs of a lane in each request
@@ -31,10 +31,6 @@ type Least struct {
 
 	// lanes are how many dispatches each lane still needs, and the last sequence of its subject. Only the follower uses them.
 	lanes []leastLane
-
-	mu sync.Mutex
-	// received, begun and measured are when each job came, began and ended.
-	received, begun, measured []time.Time
 }
 
 type leastLane struct {
@@ -43,6 +39,7 @@ type leastLane struct {
 }
 
 const (
+	leastStream   = "LEAST"
 	leastRequest  = "least.request"
 	leastDispatch = "least.lane."
 	leastEnd      = "least.end."
@@ -59,7 +56,7 @@ func (b *Bed) least(lanes, each int, unsynced bool) (*Least, error) {
 	if l.js, err = natsjs.New(nc, refused); err != nil {
 		return nil, err
 	}
-	stream, err := l.js.CreateStream(b.ctx, natsjs.StreamConfig{Name: "LEAST", Subjects: []string{"least.>"}, AllowDirect: true, AllowAtomicPublish: true})
+	stream, err := l.js.CreateStream(b.ctx, natsjs.StreamConfig{Name: leastStream, Subjects: []string{"least.>"}, AllowDirect: true, AllowAtomicPublish: true})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +64,7 @@ func (b *Bed) least(lanes, each int, unsynced bool) (*Least, error) {
 		return nil, err
 	}
 	for lane := range lanes {
-		if err := l.worker(b, server.URL(), stream, lane); err != nil {
+		if err := l.worker(b, server.URL(), lane); err != nil {
 			return nil, err
 		}
 	}
@@ -169,7 +166,7 @@ func (l *Least) dispatch(lane int) error {
 }
 
 // worker takes the jobs of a lane.
-func (l *Least) worker(b *Bed, url string, stream natsjs.Stream, lane int) error {
+func (l *Least) worker(b *Bed, url string, lane int) error {
 	nc, err := nats.Connect(url)
 	if err != nil {
 		return err
@@ -180,13 +177,9 @@ func (l *Least) worker(b *Bed, url string, stream natsjs.Stream, lane int) error
 		return err
 	}
 	name := strconv.Itoa(lane)
-	_, err = stream.CreateConsumer(b.ctx, natsjs.ConsumerConfig{
+	consumer, err := js.CreateConsumer(b.ctx, leastStream, natsjs.ConsumerConfig{
 		Durable: "lane-" + name, FilterSubject: leastDispatch + name, AckPolicy: natsjs.AckExplicitPolicy, MaxAckPending: 1,
 	})
-	if err != nil {
-		return err
-	}
-	consumer, err := js.Consumer(b.ctx, "LEAST", "lane-"+name)
 	if err != nil {
 		return err
 	}
@@ -231,12 +224,6 @@ func (l *Least) work(ctx context.Context, js natsjs.JetStream, messages natsjs.M
 	return m.Ack()
 }
 
-func (l *Least) note(times *[]time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	*times = append(*times, time.Now())
-}
-
 // finish asks for a request and waits for the end of its jobs.
 func (l *Least) finish(ctx context.Context) (time.Duration, error) {
 	began, want := time.Now(), l.done.now()+len(l.lanes)*l.each
@@ -247,48 +234,7 @@ func (l *Least) finish(ctx context.Context) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// forget makes room for the times of another turn.
-func (l *Least) forget() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.received, l.begun, l.measured = nil, nil, nil
-}
-
 // whole measures from a request to the end of its jobs.
 func (l *Least) whole(ctx context.Context) ([]float64, error) {
-	n := len(l.lanes) * l.each
-	before, err := cpuOf()
-	if err != nil {
-		return nil, err
-	}
-	took, err := l.finish(ctx)
-	if err != nil {
-		return nil, err
-	}
-	after, err := cpuOf()
-	return []float64{perSecond(n, took), microseconds(after-before) / float64(n)}, err
-}
-
-// trips asks n times for a request of one job, each after the one before has ended.
-func (l *Least) trips(ctx context.Context, n int) ([]float64, error) {
-	l.forget()
-	var asked []time.Time
-	for range n {
-		asked = append(asked, time.Now())
-		if _, err := l.finish(ctx); err != nil {
-			return nil, err
-		}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	received, begun := since(l.received, asked), since(l.begun, asked)
-	return []float64{quantile(received, 0.5), quantile(received, 0.99), quantile(begun, 0.5)}, nil
-}
-
-// since returns how long after its beginning each thing happened.
-func since(happened, began []time.Time) (all []time.Duration) {
-	for i, at := range began {
-		all = append(all, happened[i].Sub(at))
-	}
-	return all
+	return costs(len(l.lanes)*l.each, func() (time.Duration, error) { return l.finish(ctx) })
 }

@@ -21,26 +21,18 @@ func (b *Bed) rawAppends(name string, unsynced bool, writers, n, per int) (Side,
 	}
 	payload := make([]byte, eventBytes)
 	return Side{Name: name, Turn: func(ctx context.Context) ([]float64, error) {
-		cpu, err := cpuOf()
-		if err != nil {
-			return nil, err
-		}
-		took, err := together(ctx, writers, n, func(ctx context.Context, w, _ int) error {
-			_, err := js.Publish(ctx, fmt.Sprintf("raw.%d", w), payload)
-			return err
+		found, err := costs(n/per, func() (time.Duration, error) {
+			return together(ctx, writers, n, func(ctx context.Context, w, _ int) error {
+				_, err := js.Publish(ctx, fmt.Sprintf("raw.%d", w), payload)
+				return err
+			})
 		})
 		if err != nil {
 			return nil, err
 		}
-		after, err := cpuOf()
-		if err != nil {
-			return nil, err
-		}
-		return []float64{perSecond(n, took) / float64(per), microseconds(after-cpu) / float64(n) * float64(per)}, stream.Purge(ctx)
+		return found, stream.Purge(ctx)
 	}}, nil
 }
-
-func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
 // rawTrips publishes messages one after another, and returns how long each took to a consumer that waits, with what is done then;
 // nil is nothing.

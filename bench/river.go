@@ -50,7 +50,8 @@ func (w *riverWorker) Work(context.Context, *river.Job[RiverArgs]) error {
 	return nil
 }
 
-// river prepares River. Without workers it only inserts. Tuned, it looks for jobs as often as it can, as its own benchmark nearly does; else it has its defaults.
+// river prepares River. Without workers it only inserts. Tuned, it looks for jobs as often as it can, as its own benchmark nearly does;
+// else it has its defaults.
 func (b *Bed) river(workers int, unsynced, tuned bool) (*River, error) {
 	database, err := b.postgres(unsynced, max(workers, 4)+4)
 	if err != nil {
@@ -97,6 +98,10 @@ func (r *River) awake(ctx context.Context, do func() ([]float64, error)) (found 
 			r.completed.add(1)
 		}
 	}()
+	defer func() {
+		cancel()
+		<-counted
+	}()
 	if err := client.Start(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
@@ -104,8 +109,6 @@ func (r *River) awake(ctx context.Context, do func() ([]float64, error)) (found 
 		leaving, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer done()
 		err = errors.Join(err, client.StopAndCancel(leaving))
-		cancel()
-		<-counted
 	}()
 	// It is awake when it has done a job.
 	if _, err := r.trips(ctx, 1); err != nil {
@@ -131,20 +134,14 @@ func (r *River) insert(ctx context.Context, n int) error {
 
 // work inserts jobs and waits until all have ended. It returns jobs a second, and CPU time per job with that of Postgres.
 func (r *River) work(ctx context.Context, n int) ([]float64, error) {
-	before, err := cpuOf(r.database)
-	if err != nil {
-		return nil, err
-	}
-	began, want := time.Now(), r.completed.now()+n
-	if err := r.insert(ctx, n); err != nil {
-		return nil, err
-	}
-	if err := r.completed.await(ctx, want); err != nil {
-		return nil, err
-	}
-	took := time.Since(began)
-	after, err := cpuOf(r.database)
-	return []float64{perSecond(n, took), microseconds(after-before) / float64(n)}, err
+	return costs(n, func() (time.Duration, error) {
+		began, want := time.Now(), r.completed.now()+n
+		if err := r.insert(ctx, n); err != nil {
+			return 0, err
+		}
+		err := r.completed.await(ctx, want)
+		return time.Since(began), err
+	}, r.database)
 }
 
 // trips inserts jobs one after another, and returns how long each took from the insert until a worker has it.

@@ -110,6 +110,19 @@ func (b *Bed) log(unsynced bool) (*jetstream.Log, error) {
 	return jetstream.Open(b.ctx, nc, jetstream.Config{MaxBytes: 8 << 30})
 }
 
+// logAndTables opens an empty log, and a database with empty tables. Both sync.
+func (b *Bed) logAndTables() (*jetstream.Log, *Database, error) {
+	log, err := b.log(false)
+	if err != nil {
+		return nil, nil, err
+	}
+	database, err := b.postgres(false, 4)
+	if err == nil {
+		err = readmodel.Migrate(b.ctx, database.URL)
+	}
+	return log, database, err
+}
+
 // submits is how many requests a turn of submit sends.
 const submits = 800
 
@@ -160,14 +173,7 @@ func submit(ctx context.Context, b *Bed) ([]Side, error) {
 // submitting starts a website, and returns what submits requests to it and how many it takes in a second. Its projector follows, as on
 // every farm, or there is none: then the processors are the website's and the log's.
 func (b *Bed) submitting(ctx context.Context, projects bool) (func(context.Context) (float64, error), error) {
-	log, err := b.log(false)
-	if err != nil {
-		return nil, err
-	}
-	database, err := b.postgres(false, 4)
-	if err == nil {
-		err = readmodel.Migrate(ctx, database.URL)
-	}
+	log, database, err := b.logAndTables()
 	if err != nil {
 		return nil, err
 	}

@@ -103,17 +103,7 @@ func manyCollectors(b *Bed, unsynced bool) FarmConfig {
 func (b *Bed) wholeRequests(c FarmConfig) (Side, error) {
 	f, err := b.farm(c)
 	return Side{"tacho", func(ctx context.Context) ([]float64, error) {
-		n := f.Collectors * f.Profiles
-		before, err := cpuOf()
-		if err != nil {
-			return nil, err
-		}
-		took, err := f.finish(ctx)
-		if err != nil {
-			return nil, err
-		}
-		after, err := cpuOf()
-		return []float64{perSecond(n, took), microseconds(after-before) / float64(n)}, err
+		return costs(f.Collectors*f.Profiles, func() (time.Duration, error) { return f.finish(ctx) })
 	}}, err
 }
 
@@ -224,8 +214,8 @@ func latency(_ context.Context, b *Bed) ([]Side, error) {
 		return []float64{quantile(trips, 0.5), quantile(trips, 0.99), quantile(trips, 0.5)}, nil
 	}
 	return []Side{
-		{"tacho", func(ctx context.Context) ([]float64, error) { return f.trips(ctx, n) }},
-		{rawSame, func(ctx context.Context) ([]float64, error) { return same.trips(ctx, n) }},
+		{"tacho", func(ctx context.Context) ([]float64, error) { return f.trips(ctx, n, f.finish) }},
+		{rawSame, func(ctx context.Context) ([]float64, error) { return same.trips(ctx, n, same.finish) }},
 		{riverTuned, func(ctx context.Context) ([]float64, error) {
 			return tuned.awake(ctx, func() ([]float64, error) { return both(tuned.trips(ctx, n)) })
 		}},
@@ -234,22 +224,6 @@ func latency(_ context.Context, b *Bed) ([]Side, error) {
 		}},
 		{rawTrip, func(ctx context.Context) ([]float64, error) { return both(raw(ctx)) }},
 	}, nil
-}
-
-// trips submits requests of one job, each after the one before has ended.
-func (f *Farm) trips(ctx context.Context, n int) ([]float64, error) {
-	f.forget()
-	var asked []time.Time
-	for range n {
-		asked = append(asked, time.Now())
-		if _, err := f.finish(ctx); err != nil {
-			return nil, err
-		}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	received, begun := since(f.received, asked), since(f.begun, asked)
-	return []float64{quantile(received, 0.5), quantile(received, 0.99), quantile(begun, 0.5)}, nil
 }
 
 func handover(_ context.Context, b *Bed) ([]Side, error) {
@@ -267,24 +241,8 @@ func handover(_ context.Context, b *Bed) ([]Side, error) {
 		return nil, err
 	}
 	return []Side{
-		{"tacho", func(ctx context.Context) ([]float64, error) {
-			f.forget()
-			if _, err := f.finish(ctx); err != nil {
-				return nil, err
-			}
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			return gaps(f.begun, f.measured), nil
-		}},
-		{rawSame, func(ctx context.Context) ([]float64, error) {
-			same.forget()
-			if _, err := same.finish(ctx); err != nil {
-				return nil, err
-			}
-			same.mu.Lock()
-			defer same.mu.Unlock()
-			return gaps(same.begun, same.measured), nil
-		}},
+		{"tacho", func(ctx context.Context) ([]float64, error) { return f.gaps(ctx, f.finish) }},
+		{rawSame, func(ctx context.Context) ([]float64, error) { return same.gaps(ctx, same.finish) }},
 		{rawTrip, func(ctx context.Context) ([]float64, error) {
 			trips, err := raw(ctx)
 			if err != nil {
@@ -293,10 +251,4 @@ func handover(_ context.Context, b *Bed) ([]Side, error) {
 			return []float64{quantile(trips, 0.5), quantile(trips, 0.99)}, nil
 		}},
 	}, nil
-}
-
-// gaps returns how long after the end of each measurement the next job began: p50 and p99, in milliseconds.
-func gaps(begun, measured []time.Time) []float64 {
-	found := since(begun[1:], measured[:len(begun)-1])
-	return []float64{quantile(found, 0.5), quantile(found, 0.99)}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -323,17 +322,18 @@ func (p *Players) play(ctx context.Context) error {
 
 // turn submits a request and waits for its end.
 func (p *Players) turn(ctx context.Context) ([]float64, error) {
-	before, err := cpuOf()
+	found, err := costs(p.lanes*p.perLane, func() (time.Duration, error) {
+		began, want := time.Now(), p.ended.now()+1
+		p.asked++
+		n := control.NewRequest{Suite: noop, Kind: events.Master, Tag: events.Tag(fmt.Sprintf("%040d", p.asked))}
+		if _, _, err := p.control.CreateRequest(ctx, by, n); err != nil {
+			return 0, err
+		}
+		err := p.ended.await(ctx, want)
+		return time.Since(began), err
+	})
 	if err != nil {
 		return nil, err
 	}
-	want := p.ended.now() + 1
-	p.asked++
-	n := control.NewRequest{Suite: noop, Kind: events.Master, Tag: events.Tag(fmt.Sprintf("%040d", p.asked))}
-	if _, _, err := p.control.CreateRequest(ctx, by, n); err != nil {
-		return nil, err
-	}
-	err = p.ended.await(ctx, want)
-	after, cpuErr := cpuOf()
-	return []float64{microseconds(after-before) / float64(p.lanes*p.perLane)}, errors.Join(err, cpuErr)
+	return found[1:], nil
 }

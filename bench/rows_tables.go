@@ -161,16 +161,11 @@ func rebuild(ctx context.Context, b *Bed) ([]Side, error) {
 	n, round := int(head.Last), 0
 	side := func(name string, size float64, work func(context.Context) (time.Duration, error)) Side {
 		return Side{name, func(ctx context.Context) ([]float64, error) {
-			before, err := cpuOf(database)
+			found, err := costs(n, func() (time.Duration, error) { return work(ctx) }, database)
 			if err != nil {
 				return nil, err
 			}
-			took, err := work(ctx)
-			if err != nil {
-				return nil, err
-			}
-			after, err := cpuOf(database)
-			return []float64{perSecond(n, took), size, microseconds(after-before) / float64(n)}, err
+			return []float64{found[0], size, found[1]}, nil
 		}}
 	}
 	read := func(ctx context.Context) (time.Duration, error) { return decodeAll(ctx, log, n) }
@@ -185,7 +180,7 @@ func rebuild(ctx context.Context, b *Bed) ([]Side, error) {
 			if err != nil {
 				return nil, err
 			}
-			found, err := side("tacho", 0, func(ctx context.Context) (time.Duration, error) { return projected(ctx, log, at, head.Last) }).Turn(ctx)
+			found, err := costs(n, func() (time.Duration, error) { return projected(ctx, log, at, head.Last) }, database)
 			if err != nil {
 				return nil, err
 			}
@@ -193,8 +188,7 @@ func rebuild(ctx context.Context, b *Bed) ([]Side, error) {
 			if err != nil {
 				return nil, err
 			}
-			found[1] = float64(size) / float64(n)
-			return found, drop()
+			return []float64{found[0], float64(size) / float64(n), found[1]}, drop()
 		}},
 		side(decodedRead, logBytes/float64(n), read),
 		side(rawCopy, 0, write),
@@ -333,14 +327,7 @@ func (d *Database) copyIn(ctx context.Context, all []copied) (took time.Duration
 }
 
 func visible(ctx context.Context, b *Bed) ([]Side, error) {
-	log, err := b.log(false)
-	if err != nil {
-		return nil, err
-	}
-	database, err := b.postgres(false, 4)
-	if err == nil {
-		err = readmodel.Migrate(ctx, database.URL)
-	}
+	log, database, err := b.logAndTables()
 	if err != nil {
 		return nil, err
 	}
@@ -496,10 +483,7 @@ func readResults(ctx context.Context, d *Database) error {
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		_ = rows.RawValues()
-	}
+	rows.Close() // which reads all of them
 	return rows.Err()
 }
 

@@ -152,12 +152,12 @@ func (s *session) open(ctx context.Context, r *reader) (err error) {
 // follow folds and writes batches, and reads one batch ahead. The reading and the writing stop together.
 func (s *session) follow(ctx context.Context, r *reader) error {
 	batches := make(chan batch, 1)
-	var rest atomic.Int64 // the pause before more is read, in nanoseconds
+	var rest atomic.Int64 // the pause that the last batch asks for before more is read, in nanoseconds
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(batches)
 		for {
-			if pause := time.Duration(rest.Load()); pause > 0 {
+			if pause := time.Duration(rest.Swap(0)); pause > 0 {
 				retry.Sleep(ctx, pause)
 			}
 			b := r.next(ctx)

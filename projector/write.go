@@ -60,9 +60,10 @@ func (s *state) batchRowChanges(b *pgx.Batch) error {
 		return cmp.Compare(a.Token, b.Token)
 	})
 	s.batchRetirements(b)
+	s.batchCounts(b)
 	return errors.Join(
 		s.batchLines(b), put(b, "benchmark_request", changed(s.requests, s.dirtyRequests)),
-		put(b, "job_queue", changed(s.jobs, s.dirtyJobs)), s.batchCounts(b),
+		put(b, "job_queue", changed(s.jobs, s.dirtyJobs)),
 		// Attempts are in the order of their tokens: one ends before the next one of its lane begins.
 		put(b, "attempt", attempts), put(b, "lane", changed(s.works, s.dirtyLanes)),
 		put(b, "collector_config", changed(s.collectors, s.dirtyCollectors)), add(b, "error", s.errors), batchRows(b, "put_blocks", "block", s.blocks), put(b, "output", slices.Collect(maps.Values(s.outputs))), s.batchAssignments(b),
@@ -75,7 +76,7 @@ func (s *state) batchRowChanges(b *pgx.Batch) error {
 
 // batchCounts stores how many test cases of jobs were measured. A whole row of theirs takes Postgres four times as long, and each event
 // with results would write one.
-func (s *state) batchCounts(b *pgx.Batch) error {
+func (s *state) batchCounts(b *pgx.Batch) {
 	var ids []string
 	var counts []int64
 	for id := range s.counted {
@@ -86,7 +87,6 @@ func (s *state) batchCounts(b *pgx.Batch) error {
 	if len(ids) > 0 {
 		b.Queue(statement("count_measured"), ids, counts)
 	}
-	return nil
 }
 
 // batchAfterResults adds the statements that need the results of the batch, and those for the order of the queue.
