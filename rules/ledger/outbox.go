@@ -168,12 +168,15 @@ func (o *Outbox) passed(on events.Subject, seq events.Seq) {
 	}
 }
 
-// foldUnreported notes that a request has just ended by itself and needs a report. It forgets entries older than
-// keepNews: no part reports those, nor those of other suites.
+// forget drops what waits for a report for longer than keepNews: no part reports that, nor what is of other suites.
+func (o *Outbox) forget(now time.Time) {
+	maps.DeleteFunc(o.Unreported, func(_ events.RequestID, at time.Time) bool { return now.Sub(at) > keepNews })
+	maps.DeleteFunc(o.Late, func(_ events.RequestID, n News) bool { return now.Sub(n.At) > keepNews })
+}
+
+// foldUnreported notes that a request has just ended by itself and needs a report.
 func (l *Ledger) foldUnreported(r *request.Request) {
 	o := &l.Outbox
-	maps.DeleteFunc(o.Unreported, func(_ events.RequestID, at time.Time) bool { return l.stored.Sub(at) > keepNews })
-	maps.DeleteFunc(o.Late, func(_ events.RequestID, n News) bool { return l.stored.Sub(n.At) > keepNews })
 	if r.Kind == events.Release || r.State != events.StateCompleted && r.State != events.StateFailed {
 		return
 	}

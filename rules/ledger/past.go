@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -45,7 +44,7 @@ const (
 
 // Past holds the jobs that have left the memory, by the hash of their ids.
 type Past struct {
-	jobs map[uint64]past
+	jobs records
 	// makers and digests are numbered in the order in which they came.
 	makers  numbers[events.RequestID]
 	digests numbers[events.Digest]
@@ -85,25 +84,18 @@ func hash(id events.JobID) uint64 {
 }
 
 // Len returns how many jobs have left the memory.
-func (p *Past) Len() int { return len(p.jobs) }
+func (p *Past) Len() int { return p.jobs.len() }
 
 func (p *Past) has(id events.JobID) bool {
-	_, ok := p.jobs[hash(id)]
+	_, ok := p.jobs.get(hash(id))
 	return ok
 }
 
 // forget takes a job out, and reports whether it was there.
-func (p *Past) forget(id events.JobID) bool {
-	had := p.has(id)
-	delete(p.jobs, hash(id))
-	return had
-}
+func (p *Past) forget(id events.JobID) bool { return p.jobs.forget(hash(id)) }
 
 // add adds a job that has ended.
 func (p *Past) add(j *Job) {
-	if p.jobs == nil {
-		p.jobs = map[uint64]past{}
-	}
 	at := past{Place: uint32(min(j.Place, math.MaxUint32)), Maker: uint32(p.makers.number(j.of.request))}
 	if n := p.digests.number(j.of.definitions); n <= math.MaxUint16 {
 		at.Definitions = uint16(n)
@@ -119,12 +111,12 @@ func (p *Past) add(j *Job) {
 		at.Flags |= backfill
 	}
 	at.Fault = uint8(max(slices.Index(faults, j.Fault), 0))
-	p.jobs[hash(j.ID)] = at
+	p.jobs.put(hash(j.ID), at)
 }
 
 // job returns a job of the past. The caller knows its identity.
 func (p *Past) job(identity events.JobSpec) (*Job, bool) {
-	at, ok := p.jobs[hash(identity.ID)]
+	at, ok := p.jobs.get(hash(identity.ID))
 	if !ok {
 		return nil, false
 	}
@@ -154,18 +146,8 @@ type pastImage struct {
 	Digests []events.Digest
 }
 
-type pastRecord struct {
-	Hash uint64
-	past
-}
-
 func (p *Past) image() (pastImage, error) {
-	records := make([]pastRecord, 0, len(p.jobs))
-	for id, at := range p.jobs {
-		records = append(records, pastRecord{id, at})
-	}
-	slices.SortFunc(records, func(a, b pastRecord) int { return cmp.Compare(a.Hash, b.Hash) })
-	jobs, err := binary.Append(nil, binary.LittleEndian, records)
+	jobs, err := binary.Append(nil, binary.LittleEndian, slices.Collect(p.jobs.all()))
 	return pastImage{jobs, p.makers.list, p.digests.list}, err
 }
 
@@ -175,23 +157,25 @@ func (i pastImage) restore() (Past, error) {
 	if len(i.Jobs)%size != 0 {
 		return Past{}, errors.New("the jobs that have ended are cut off")
 	}
-	records := make([]pastRecord, len(i.Jobs)/size)
-	if _, err := binary.Decode(i.Jobs, binary.LittleEndian, records); err != nil {
+	list := make([]pastRecord, len(i.Jobs)/size)
+	if _, err := binary.Decode(i.Jobs, binary.LittleEndian, list); err != nil {
 		return Past{}, err
 	}
-	p := Past{jobs: make(map[uint64]past, len(records))}
+	p := Past{jobs: records{sorted: list}}
 	for _, r := range i.Makers {
 		p.makers.number(r)
 	}
 	for _, d := range i.Digests {
 		p.digests.number(d)
 	}
-	for _, r := range records {
+	for n, r := range list {
 		known := int(r.Fault) < len(faults) && int(r.Flags&3) < len(pastStates) && int(r.Maker) <= len(i.Makers) && int(r.Definitions) <= len(i.Digests)
 		if !known || r.Maker == 0 {
 			return Past{}, fmt.Errorf("a job that has ended has impossible values: %+v", r)
 		}
-		p.jobs[r.Hash] = r.past
+		if n > 0 && r.Hash <= list[n-1].Hash {
+			return Past{}, errors.New("the jobs that have ended are out of order")
+		}
 	}
 	return p, nil
 }

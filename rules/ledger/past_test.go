@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -59,6 +61,44 @@ func TestThePastKnowsHowJobsEnded(t *testing.T) {
 	})
 }
 
+// The list and the small map together are a map, however often the list is made anew.
+func TestRecordsAreAMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var r records
+		want := map[uint64]past{}
+		seed := rapid.Uint64().Draw(t, "seed")
+		random := rand.New(rand.NewPCG(seed, 1))
+		for range rapid.IntRange(0, 5*leastFresh).Draw(t, "steps") {
+			hash := random.Uint64N(4 * leastFresh)
+			_, had := want[hash]
+			if random.IntN(3) == 0 {
+				if r.forget(hash) != had {
+					t.Fatalf("forgetting %d does not say %t", hash, had)
+				}
+				delete(want, hash)
+				continue
+			}
+			want[hash] = past{Maker: 1 + random.Uint32N(9), Place: random.Uint32()}
+			r.put(hash, want[hash])
+		}
+		var last *pastRecord
+		got := map[uint64]past{}
+		for one := range r.all() {
+			if last != nil && one.Hash <= last.Hash {
+				t.Fatalf("%d after %d", one.Hash, last.Hash)
+			}
+			last = &one
+			got[one.Hash] = one.past
+			if at, ok := r.get(one.Hash); !ok || at != one.past {
+				t.Fatalf("%d is %+v %t, listed as %+v", one.Hash, at, ok, one.past)
+			}
+		}
+		if !maps.Equal(got, want) || r.len() != len(want) {
+			t.Fatalf("%d records, length %d, want %d", len(got), r.len(), len(want))
+		}
+	})
+}
+
 func sameJob(a, b *Job) bool {
 	x, y := a.Spec(), b.Spec()
 	return x.ID == y.ID && x.Artifact == y.Artifact && x.Definitions == y.Definitions && x.RequestID == y.RequestID &&
@@ -79,6 +119,7 @@ func TestADamagedPastIsRefused(t *testing.T) {
 		"no such state":  func(i *pastImage) { i.Jobs[size-2] = 3 },
 		"no such fault":  func(i *pastImage) { i.Jobs[size-1] = 255 },
 		"no such maker":  func(i *pastImage) { i.Makers = nil },
+		"out of order":   func(i *pastImage) { i.Jobs = append(i.Jobs, i.Jobs...) },
 		"no such digest": func(i *pastImage) { i.Digests = nil },
 	} {
 		i := whole
