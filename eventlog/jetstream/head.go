@@ -58,6 +58,23 @@ func (l *Log) look(ctx context.Context, opts ...natsjs.StreamInfoOpt) (*natsjs.S
 	return info, err
 }
 
+// looked is what Takes found at its look, and when.
+type looked struct {
+	info *natsjs.StreamInfo
+	at   time.Time
+}
+
+// lookLasts is how long that look serves those who only watch. The watchdog calls Takes each second.
+const lookLasts = 2 * time.Second
+
+// lately returns how the log was at most lookLasts ago.
+func (l *Log) lately(ctx context.Context) (*natsjs.StreamInfo, error) {
+	if one := l.looked.Load(); one != nil && time.Since(one.at) < lookLasts {
+		return one.info, nil
+	}
+	return l.info(ctx)
+}
+
 // led returns nil if the answer comes from a leader that has heard the majority lately. While there is no leader, any server
 // may answer; one that led the log, and stood still or was cut off, answers as if it still led.
 func led(c *natsjs.ClusterInfo) error {
@@ -85,6 +102,7 @@ func (l *Log) Takes(ctx context.Context) (eventlog.Head, error) {
 	if err != nil {
 		return eventlog.Head{}, fmt.Errorf("ask whether the log takes appends: %w: %w", eventlog.ErrUnavailable, err)
 	}
+	l.looked.Store(&looked{info, time.Now()})
 	m := &nats.Msg{Subject: probeSubject, Header: nats.Header{headerExpected: {seqText(math.MaxInt64)}}}
 	_, err = l.answer(request(ctx, l.nc, m))
 	if _, refused := refusedAt(err); refused {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
@@ -30,6 +31,9 @@ type Log struct {
 
 	// parks are the parks that were read last.
 	parks atomic.Pointer[events.Parks]
+	// looked is the newest look of Takes, unlimited when the server said last that the account has no limit.
+	looked    atomic.Pointer[looked]
+	unlimited atomic.Pointer[time.Time]
 
 	mu sync.Mutex
 	// seen is the newest known end of the log, and its identity then.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
@@ -92,19 +93,32 @@ func sizeOf(staged []events.Stored) (size int64) {
 	return size
 }
 
-// Room returns how full the log is.
+// account adds what the log's account has stored and may store. One without a limit is asked again after a minute: a limit that
+// somebody sets meanwhile shows in the refusal of an append.
+func (l *Log) account(ctx context.Context, r *eventlog.Room) {
+	if since := l.unlimited.Load(); since != nil && time.Since(*since) < time.Minute {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	account, err := l.js.AccountInfo(ctx)
+	if err != nil {
+		return // the account may be closed to this process, which is no fault
+	}
+	r.AccountBytes, r.AccountLimit = int64(account.Store), max(0, account.Limits.MaxStore)
+	if now := time.Now(); r.AccountLimit == 0 {
+		l.unlimited.Store(&now)
+	}
+}
+
+// Room returns how full the log is, or was some seconds ago.
 func (l *Log) Room(ctx context.Context) (eventlog.Room, error) {
-	info, err := l.info(ctx)
+	info, err := l.lately(ctx)
 	if err != nil {
 		return eventlog.Room{}, err
 	}
 	r := eventlog.Room{Bytes: int64(info.State.Bytes), Limit: max(0, info.Config.MaxBytes)}
-	asking, cancel := context.WithTimeout(ctx, tryTimeout)
-	defer cancel()
-	// The account may be closed to this process, which is no fault.
-	if account, err := l.js.AccountInfo(asking); err == nil {
-		r.AccountBytes, r.AccountLimit = int64(account.Store), max(0, account.Limits.MaxStore)
-	}
+	l.account(ctx, &r)
 	left := int64(1) << 62
 	if r.Limit > 0 {
 		left = r.Limit - r.Bytes

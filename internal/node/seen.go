@@ -50,12 +50,14 @@ func keepSeen(d datadir.Dir, s seen) error {
 	return d.Write(seenFile, string(text)+"\n")
 }
 
-// remember writes down how far the embedded log is until ctx ends.
+// remember writes down how far the embedded log is until ctx ends. It asks the log when the ledger has read on since.
 func (p *parts) remember(ctx context.Context) error {
 	before := lastSeen(p.data())
 	for ctx.Err() == nil {
-		if err := p.core.remember(ctx, p.data(), &before, p.Clock()); err != nil && ctx.Err() == nil {
-			p.Logger.Warn("the end of the log could not be written down", "error", err)
+		if at, _ := p.shell.Position(); at != before.Last {
+			if err := p.core.remember(ctx, p.data(), &before, p.Clock()); err != nil && ctx.Err() == nil {
+				p.Logger.Warn("the end of the log could not be written down", "error", err)
+			}
 		}
 		retry.Together(ctx, seenEvery)
 	}
