@@ -180,6 +180,10 @@ func rebuild(ctx context.Context, b *Bed) ([]Side, error) {
 			if err != nil {
 				return nil, err
 			}
+			empty, err := tablesSize(ctx, at)
+			if err != nil {
+				return nil, err
+			}
 			found, err := costs(n, func() (time.Duration, error) { return projected(ctx, log, at, head.Last) }, database)
 			if err != nil {
 				return nil, err
@@ -188,7 +192,7 @@ func rebuild(ctx context.Context, b *Bed) ([]Side, error) {
 			if err != nil {
 				return nil, err
 			}
-			return []float64{found[0], float64(size) / float64(n), found[1]}, drop()
+			return []float64{found[0], float64(size-empty) / float64(n), found[1]}, drop()
 		}},
 		side(decodedRead, logBytes/float64(n), read),
 		side(rawCopy, 0, write),
