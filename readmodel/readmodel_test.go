@@ -389,7 +389,7 @@ func TestInvariantsOfTheTables(t *testing.T) {
 			environment, state, started_at) VALUES (` + token + `, 'j', 'r', 't', 0, 'c', 'i', 1, 0, 'v', 'e', 'running', now());`
 	}
 	for name, sql := range map[string]string{
-		"two jobs of one identity":          job("j", "queued") + job("jj", "queued"),
+		"a job that is made twice":          job("j", "queued") + job("j", "queued"),
 		"a state that does not exist":       job("j", "sleeping"),
 		"an ended job without end":          job("j", "success"),
 		"a running job without attempt":     job("j", "in_progress"),
