@@ -92,7 +92,7 @@ func sizeOf(staged []events.Stored) (size int64) {
 	return size
 }
 
-// Room returns how full the log is.
+// Room returns how full the log is. Call it regularly: an append that was torn counts until it sees the rest.
 func (l *Log) Room(ctx context.Context) (eventlog.Room, error) {
 	info, err := l.info(ctx)
 	if err != nil {
@@ -113,6 +113,9 @@ func (l *Log) Room(ctx context.Context) (eventlog.Room, error) {
 		left = min(left, r.AccountLimit-r.AccountBytes)
 	}
 	r.Full = l.room.stopped()
+	if torn := l.standing(ctx); torn != nil && r.Full == nil {
+		r.Full = torn.Full()
+	}
 	if refused := l.room.left(left); r.Full == nil {
 		r.Full = refused
 	}
