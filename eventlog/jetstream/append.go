@@ -102,6 +102,11 @@ func (a appender) try(ctx context.Context, parts []eventlog.Append, staged []eve
 	if torn := a.standing(ctx); torn != nil {
 		return a.refused(ctx, parts, staged, torn)
 	}
+	if len(staged) > 1 {
+		if full := a.room.tooNarrow(size); full != nil {
+			return a.refused(ctx, parts, staged, full)
+		}
+	}
 	last, err := a.publish(ctx, parts, staged)
 	var full *eventlog.FullError
 	switch {

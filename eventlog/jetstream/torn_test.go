@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tachobench/tacho/eventlog"
@@ -179,6 +181,110 @@ func TestTheRestOfATornBatchIsLost(t *testing.T) {
 				t.Errorf("from a new process: %v", err)
 			}
 		})
+	}
+}
+
+// A batch that would not leave the reserve under the limit of an account is not sent, and so not torn. An event alone is stored.
+func TestBatchesLeaveAReserveOfTheAccount(t *testing.T) {
+	ctx := t.Context()
+	s, err := server.NewServer(&server.Options{
+		NoSigs: true, NoLog: true, DontListen: true, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 1 << 50,
+		JetStreamLimits: server.JSLimitOpts{DefaultMaxConsumers: -1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(10 * time.Second) {
+		t.Fatal("the server is not ready")
+	}
+	limits := map[string]server.JetStreamAccountLimits{"": {
+		MaxStore: store, MaxMemory: -1, MaxStreams: -1, MaxConsumers: -1, MaxAckPending: -1, MemoryMaxStreamBytes: -1, StoreMaxStreamBytes: -1,
+	}}
+	if err := s.GlobalAccount().UpdateJetStreamLimits(limits); err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect("", nats.InProcessServer(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := func(l *jetstream.Log) eventlog.Room {
+		t.Helper()
+		r, err := l.Room(ctx)
+		if err != nil || r.AccountLimit != store {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return r
+	}
+	l := open(t, nc, crowded)
+	crowd(t, js, store/20)
+	look(l)
+	var full *eventlog.FullError
+	_, err = l.Append(ctx, appendOf("b", 0, 10))
+	if torn := new(eventlog.TornError); !errors.As(err, &full) || errors.As(err, &torn) || !strings.Contains(err.Error(), "its NATS account has stored almost all") {
+		t.Fatalf("within the reserve: %v", err)
+	}
+	if r := look(l); r.Full == nil {
+		t.Error("the room does not say it")
+	}
+	if last, err := l.Append(ctx, appendOf("a", 0, 1)); err != nil || last != 1 {
+		t.Errorf("an event alone: %d, %v", last, err)
+	}
+	if err := js.DeleteStream(ctx, "OTHER"); err != nil {
+		t.Fatal(err)
+	}
+	if r := look(l); r.Full != nil {
+		t.Errorf("with room: %v", r.Full)
+	}
+	if last, err := l.Append(ctx, appendOf("b", 0, 10)); err != nil || last != 11 {
+		t.Errorf("with room: %d, %v", last, err)
+	}
+	// A process that has not looked yet asks the server, which tears it.
+	crowd(t, js, 3000)
+	fresh := open(t, nc, crowded)
+	_, err = fresh.Append(ctx, appendOf("c", 0, 50))
+	wantTorn(t, err, 12, 50)
+}
+
+// The same reserve is left under the limit of the log.
+func TestBatchesLeaveAReserveOfTheLog(t *testing.T) {
+	ctx := t.Context()
+	r := newRestartable(t)
+	l := open(t, r.nc, jetstream.Config{MaxBytes: 1 << 20})
+	var at events.Seq
+	for {
+		room, err := l.Room(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, err := l.Append(ctx, appendOf("a", at, 20))
+		if errors.Is(err, eventlog.ErrFull) {
+			if left := room.Limit - room.Bytes; left < 1<<20/20 || left > 1<<20/10 {
+				t.Errorf("batches end with %d bytes left: %v", left, err)
+			}
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = last
+	}
+	// A batch that was stored already is stored, and a conflict is a conflict.
+	if _, err := l.Append(ctx, appendOf("b", 0, 1)); err != nil {
+		t.Errorf("an event alone: %v", err)
+	}
+	var conflict *eventlog.ConflictError
+	if _, err := l.Append(ctx, appendOf("a", 1, 20)); !errors.As(err, &conflict) {
+		t.Errorf("a conflict: %v", err)
 	}
 }
 
