@@ -13,8 +13,8 @@ import (
 // A server that stands alone checks a batch, and then stores its events one by one. It looks at the room of the account and
 // of the server before each event, and its disk may fail any of them. After such an event it stops: it keeps what it has stored,
 // and gives no answer, or refuses the last event. What is left to store lies beside the stream. The server stores it when it opens the
-// stream again, if the beginning of the batch is still the end of the stream. If it is not, or if there is no room then, the
-// server throws the rest away.
+// stream again, if the beginning of the batch is still the end of the stream. If it is not, the server
+// throws the rest away, and if there is no room then, it may.
 //
 // Readers see nothing of a batch while the server commits it. So a beginning without an end is torn, and not on its way.
 

@@ -143,44 +143,30 @@ func TestATornBatchIsNotStored(t *testing.T) {
 	}
 }
 
-// The server throws the rest away if something stands behind the beginning when it starts, or if there is no room then. The process
-// that knows of it appends nothing more; a new one goes on.
+// The server throws the rest away if something stands behind the beginning when it starts. The process that knows of it appends
+// nothing more; a new one goes on.
 func TestTheRestOfATornBatchIsLost(t *testing.T) {
-	for _, name := range []string{"something stands behind", "there is no room"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			behind := name == "something stands behind"
-			ctx := t.Context()
-			r, js, l := tearable(t, true)
-			crowd(t, js, 9000)
-			_, err := l.Append(ctx, appendOf("b", 0, 100))
-			wantTorn(t, err, 4, 100)
-			if behind {
-				if err := js.DeleteStream(ctx, "OTHER"); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := open(t, r.nc, crowded).Append(ctx, appendOf("c", 0, 1)); err != nil {
-					t.Fatalf("from a process that does not know: %v", err)
-				}
-			}
-			for range 2 {
-				r.stop()
-				r.start(t)
-			}
-			if room, err := l.Room(ctx); err != nil || room.Full == nil || !strings.Contains(room.Full.Why, "is not stored") {
-				t.Errorf("%+v, %v", room.Full, err)
-			}
-			if !behind {
-				if err := js.DeleteStream(ctx, "OTHER"); err != nil {
-					t.Fatal(err)
-				}
-			}
-			_, err = l.Append(ctx, appendOf("d", 0, 1))
-			wantTorn(t, err, 4, 100)
-			if _, err := open(t, r.nc, crowded).Append(ctx, appendOf("d", 0, 3)); err != nil {
-				t.Errorf("from a new process: %v", err)
-			}
-		})
+	t.Parallel()
+	ctx := t.Context()
+	r, js, l := tearable(t, true)
+	crowd(t, js, 9000)
+	_, err := l.Append(ctx, appendOf("b", 0, 100))
+	wantTorn(t, err, 4, 100)
+	if err := js.DeleteStream(ctx, "OTHER"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(t, r.nc, crowded).Append(ctx, appendOf("c", 0, 1)); err != nil {
+		t.Fatalf("from a process that does not know: %v", err)
+	}
+	r.stop()
+	r.start(t)
+	if room, err := l.Room(ctx); err != nil || room.Full == nil || !strings.Contains(room.Full.Why, "is not stored") {
+		t.Errorf("%+v, %v", room.Full, err)
+	}
+	_, err = l.Append(ctx, appendOf("d", 0, 1))
+	wantTorn(t, err, 4, 100)
+	if _, err := open(t, r.nc, crowded).Append(ctx, appendOf("d", 0, 3)); err != nil {
+		t.Errorf("from a new process: %v", err)
 	}
 }
 
