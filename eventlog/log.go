@@ -5,7 +5,7 @@
 // the append or refuses it. Only this check keeps two writers from both winning: there is no lock, lease or clock.
 //
 // When the answer to an append is lost, the log itself settles what happened: the adapters read the aggregate's last
-// events and look for the id of the event that they sent. So callers see only three results: stored, ConflictError
+// events and look for the ids of the events that they sent. So callers see only three results: stored, ConflictError
 // (another writer was first: fold again, decide again), or a fault.
 //
 // The adapters are eventlog/jetstream (NATS JetStream, one node or a cluster) and eventlog/memory (tests,
@@ -45,7 +45,8 @@ type Log interface {
 type Aggregates interface {
 	// Append stores all events of all parts, in order and without other events between them, or none. It returns the
 	// sequence of the last event. Errors: *ConflictError when an aggregate has another version; ErrUnavailable
-	// (wrapped) when the log could not be reached before ctx ended: then it is unknown whether the events were stored.
+	// (wrapped) when the log could not be reached before ctx ended: then it is unknown whether the events were stored;
+	// *FullError when there is no room; *TornError when the log broke this promise, in this append or an earlier one.
 	Append(ctx context.Context, parts ...Append) (events.Seq, error)
 
 	// Read returns all events of one aggregate, in order. Litter (see events.Reader) comes without a fact: it counts

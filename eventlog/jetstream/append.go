@@ -45,6 +45,8 @@ type reader interface {
 	first(ctx context.Context, subject events.Subject, after events.Seq) (events.Stored, bool, error)
 	// last returns the last event of the subject.
 	last(ctx context.Context, subject events.Subject) (events.Stored, bool, error)
+	// EventAt returns the event of a sequence.
+	EventAt(ctx context.Context, seq events.Seq) (events.Stored, bool, error)
 }
 
 // appender writes.
@@ -54,14 +56,18 @@ type reader interface {
 // duplicates would add nothing, and an id that a stranger guesses first would make a stranger of our event.)
 // The log itself knows:
 // because of the expectation our first event, if it is stored at all, is the first event of its subject
-// after the expected sequence. If that event has our id, the whole append is stored. If it has another, or
-// the subject ends elsewhere than expected, it is a conflict. If there is none, nothing was stored yet, and
-// sending the same again is safe: whichever copy comes first, the expectation refuses the other.
+// after the expected sequence. If that event has our id, and our last event is where it belongs, the append
+// is stored (torn.go). If it has another id, or the subject ends elsewhere than expected, it is a conflict. If
+// there is none, nothing was stored yet, and sending the same again is safe: whichever copy comes first, the
+// expectation refuses the other.
 type appender struct {
 	nc     *nats.Conn
 	stream string
 	reads  reader
 	room   *room
+	torn   *torn
+	// alone says that one server keeps the log.
+	alone bool
 }
 
 // Append implements eventlog.Log.
@@ -93,6 +99,14 @@ func (a appender) try(ctx context.Context, parts []eventlog.Append, staged []eve
 	if full := a.room.stopped(); full != nil {
 		return a.refused(ctx, parts, staged, full)
 	}
+	if torn := a.standing(ctx); torn != nil {
+		return a.refused(ctx, parts, staged, torn)
+	}
+	if len(staged) > 1 {
+		if full := a.room.tooNarrow(size); full != nil {
+			return a.refused(ctx, parts, staged, full)
+		}
+	}
 	last, err := a.publish(ctx, parts, staged)
 	var full *eventlog.FullError
 	switch {
@@ -110,7 +124,7 @@ func (a appender) try(ctx context.Context, parts []eventlog.Append, staged []eve
 
 // refused returns the error of an append for which there is no room, unless an earlier try has stored it, or another writer
 // was first: the server looks for room before it compares versions.
-func (a appender) refused(ctx context.Context, parts []eventlog.Append, staged []events.Stored, full *eventlog.FullError) (events.Seq, error) {
+func (a appender) refused(ctx context.Context, parts []eventlog.Append, staged []events.Stored, full error) (events.Seq, error) {
 	last, err := a.settle(ctx, parts, staged, full)
 	if errors.Is(err, ErrAgain) {
 		return 0, full
@@ -119,10 +133,10 @@ func (a appender) refused(ctx context.Context, parts []eventlog.Append, staged [
 }
 
 // settle finds out whether the append is stored; cause is why that is in doubt. While nothing is stored
-// and nothing is in the way it returns ErrAgain.
+// and nothing is in the way it returns ErrAgain. An append of which only the beginning is stored is a *eventlog.TornError.
 func (a appender) settle(ctx context.Context, parts []eventlog.Append, staged []events.Stored, cause error) (events.Seq, error) {
 	again := fmt.Errorf("%w: %w", ErrAgain, cause)
-	rest := events.Seq(len(staged)) // events of the append from this part on
+	before := events.Seq(0) // events of the append before this part
 	for _, p := range parts {
 		now, _, err := a.reads.last(ctx, p.Subject)
 		if err != nil {
@@ -130,7 +144,7 @@ func (a appender) settle(ctx context.Context, parts []eventlog.Append, staged []
 		}
 		n := events.Seq(len(p.Events))
 		if now.Header[events.HeaderID] == p.Events[n-1].ID {
-			return now.Seq + rest - n, nil
+			return a.whole(ctx, staged, now.Seq+1-n-before, now, again)
 		}
 		if now.Seq < p.Expected {
 			// The decision was taken on more than there is. A stale replica may say so too, so the
@@ -148,11 +162,11 @@ func (a appender) settle(ctx context.Context, parts []eventlog.Append, staged []
 			case !ok:
 				return 0, again
 			case first.Header[events.HeaderID] == p.Events[0].ID:
-				return first.Seq + rest - 1, nil
+				return a.whole(ctx, staged, first.Seq-before, first, again)
 			}
 			return 0, &eventlog.ConflictError{Subject: p.Subject, Expected: p.Expected, Actual: now.Seq}
 		}
-		rest -= n
+		before += n
 	}
 	return 0, again
 }
@@ -192,7 +206,8 @@ func (a appender) publish(ctx context.Context, parts []eventlog.Append, staged [
 				}
 			case len(staged):
 				m.Header[headerCommit] = []string{"1"}
-				return a.answer(request(ctx, a.nc, m))
+				committed, err := request(ctx, a.nc, m)
+				return a.committed(committed, err, batch, n)
 			default:
 				if err := a.nc.PublishMsg(m); err != nil {
 					return 0, err
@@ -221,28 +236,48 @@ func (a appender) unbegun(m *nats.Msg, err error) (events.Seq, error) {
 	return 0, err
 }
 
-// answer reads the server's acknowledgement.
+// committed returns the sequence of a batch's last event. An acknowledgement that is not about the whole batch leaves it in doubt.
+func (a appender) committed(m *nats.Msg, err error, batch string, n int) (events.Seq, error) {
+	ack, err := a.read(m, err)
+	if err == nil && (ack.Batch != batch || ack.Count != n) {
+		return 0, fmt.Errorf("%w: it acknowledged %d events of a batch of %d", ErrAgain, ack.Count, n)
+	}
+	return ack.Seq, err
+}
+
+// answer returns the sequence that the server acknowledged.
 func (a appender) answer(m *nats.Msg, err error) (events.Seq, error) {
+	ack, err := a.read(m, err)
+	return ack.Seq, err
+}
+
+// acknowledgement is the server's answer to an append. Batch and Count are set for a batch.
+type acknowledgement struct {
+	Error  *natsjs.APIError `json:"error"`
+	Stream string           `json:"stream"`
+	Seq    events.Seq       `json:"seq"`
+	Batch  string           `json:"batch"`
+	Count  int              `json:"count"`
+}
+
+// read reads the server's acknowledgement; it is empty if there is an error.
+func (a appender) read(m *nats.Msg, err error) (acknowledgement, error) {
 	if err != nil {
-		return 0, err
+		return acknowledgement{}, err
 	}
-	var ack struct {
-		Error  *natsjs.APIError `json:"error"`
-		Stream string           `json:"stream"`
-		Seq    events.Seq       `json:"seq"`
-	}
+	var ack acknowledgement
 	if err := json.Unmarshal(m.Data, &ack); err != nil {
-		return 0, fmt.Errorf("acknowledgement %q: %w", m.Data, err)
+		return acknowledgement{}, fmt.Errorf("acknowledgement %q: %w", m.Data, err)
 	}
 	switch {
 	case ack.Error != nil && fullBy(ack.Error) != nil:
-		return 0, fullBy(ack.Error)
+		return acknowledgement{}, fullBy(ack.Error)
 	case ack.Error != nil:
-		return 0, ack.Error
+		return acknowledgement{}, ack.Error
 	case ack.Stream != a.stream:
-		return 0, fmt.Errorf("the events went to stream %q and not to %q", ack.Stream, a.stream)
+		return acknowledgement{}, fmt.Errorf("the events went to stream %q and not to %q", ack.Stream, a.stream)
 	}
-	return ack.Seq, nil
+	return ack, nil
 }
 
 // permanent reports whether the server refused for a reason that neither time nor the log's state changes.

@@ -317,7 +317,13 @@ type restartable struct {
 
 func newRestartable(t *testing.T) *restartable {
 	t.Helper()
-	r := &restartable{cfg: natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"}}
+	return restartableWith(t, natsserver.Config{Dir: t.TempDir()})
+}
+
+func restartableWith(t *testing.T, cfg natsserver.Config) *restartable {
+	t.Helper()
+	r := &restartable{cfg: cfg}
+	r.cfg.Listen = "127.0.0.1:0"
 	r.start(t)
 	t.Cleanup(func() { r.stop() })
 	r.cfg.Listen = strings.TrimPrefix(r.srv.URL(), "nats://")

@@ -3,7 +3,8 @@
 // The log is one stream, and an aggregate is one literal subject of it. An append names the last sequence of that
 // subject that the writer decided on. (The wildcard form of this check lets stale writes through on replicated
 // streams.) One event is one message. Several are an atomic batch, in which the first message of each subject carries
-// the expected version of its aggregate. See append.go for how a lost answer is settled.
+// the expected version of its aggregate. See append.go for how a lost answer is settled, and
+// torn.go for batches of which the server stores only the beginning.
 //
 // Four kinds of state are beside the log and no part of the truth: the stream LOGS with the output of jobs, the stream
 // SNAPSHOTS, the key-value bucket of heartbeats, and the durable consumer of each lane. Other packages can have streams

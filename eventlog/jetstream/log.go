@@ -50,7 +50,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Log, error) {
 		return nil, fmt.Errorf("open the log: %w", err)
 	}
 	l := &Log{nc: nc, js: js, cfg: cfg}
-	l.appender = appender{nc: nc, stream: cfg.Name, reads: l, room: &room{ask: cfg.Stopped}}
+	l.appender = appender{nc: nc, stream: cfg.Name, reads: l, room: &room{ask: cfg.Stopped}, torn: &torn{}, alone: cfg.Replicas == 1}
 	l.puller = puller{nc: nc, stream: cfg.Name}
 	l.claims = newClaims(nc)
 	l.logWriter = logWriter{nc: nc}

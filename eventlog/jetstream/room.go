@@ -1,8 +1,10 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +19,11 @@ import (
 // narrow is how much room there must be: with less the log counts as full, even if an event of a few bytes would fit.
 const narrow = 64 << 10
 
-// room remembers that the server had no room for an append.
+// reserve is what batches leave of the room under a limit, for events that are stored alone and for what others store before the next
+// look: a server alone that has no room in the middle of a batch tears it. Of a small limit it is a twentieth.
+const reserve = 64 << 20
+
+// room remembers that the server had no room for an append, and how much there was at the last look.
 type room struct {
 	// ask returns why the server stores nothing; it may be nil.
 	ask func() *eventlog.FullError
@@ -26,6 +32,44 @@ type room struct {
 	// full is why the last append was refused that did not fit, and size how large it was; nil after a larger one was taken.
 	full *eventlog.FullError
 	size int64
+	// near is the bound that batches reach first; without a kind none is known.
+	near bound
+}
+
+// bound is a limit that this process sees.
+type bound struct {
+	// kind says what is full when it is reached; nil for no limit.
+	kind *eventlog.FullError
+	// left is the room under it, less what was appended since the last look. Batches leave the reserve.
+	left, reserve int64
+}
+
+func boundOf(kind *eventlog.FullError, used, most int64) bound {
+	if most <= 0 {
+		return bound{left: 1 << 62}
+	}
+	return bound{kind: kind, left: most - used, reserve: min(reserve, most/20)}
+}
+
+func (b bound) forBatches() int64 { return b.left - b.reserve }
+
+// sees takes the bounds at a look.
+func (r *room) sees(bounds ...bound) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.near = slices.MinFunc(bounds, func(a, b bound) int { return cmp.Compare(a.forBatches(), b.forBatches()) })
+}
+
+// tooNarrow returns why a batch is not sent: the room that is known would not hold it and leave the reserve. It notes that as a refusal.
+func (r *room) tooNarrow(size int64) *eventlog.FullError {
+	r.mu.Lock()
+	near := r.near
+	r.mu.Unlock()
+	if near.kind == nil || size <= near.forBatches() {
+		return nil
+	}
+	r.refuse(size+near.reserve, near.kind)
+	return near.kind
 }
 
 func (r *room) stopped() *eventlog.FullError {
@@ -46,6 +90,7 @@ func (r *room) refuse(size int64, full *eventlog.FullError) {
 func (r *room) took(size int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.near.left -= size
 	if size >= r.size {
 		r.full, r.size = nil, 0
 	}
@@ -68,7 +113,10 @@ const (
 	whyServer = "its NATS server has stored all that it may"
 )
 
-const nextLimit = "make room on its disk and raise nats.max_bytes; on a cluster its operator raises the limit of the stream"
+const (
+	nextLimit   = "make room on its disk and raise nats.max_bytes; on a cluster its operator raises the limit of the stream"
+	nextAccount = "have the operator of NATS give the account more storage"
+)
 
 // fullBy returns what an answer of the server says about room; nil if it is about something else.
 func fullBy(said *natsjs.APIError) *eventlog.FullError {
@@ -80,7 +128,7 @@ func fullBy(said *natsjs.APIError) *eventlog.FullError {
 	case said.ErrorCode == codeServerFull:
 		return &eventlog.FullError{Why: whyServer, Next: "give the server more room (max_file_store), after making room on its disk"}
 	case said.ErrorCode == codeAccountFull:
-		return &eventlog.FullError{Why: "its NATS account has stored all that it may", Next: "have the operator of NATS give the account more storage"}
+		return &eventlog.FullError{Why: "its NATS account has stored all that it may", Next: nextAccount}
 	}
 	return nil
 }
@@ -111,7 +159,8 @@ func (l *Log) account(ctx context.Context, r *eventlog.Room) {
 	}
 }
 
-// Room returns how full the log is, or was some seconds ago.
+// Room returns how full the log is, or was up to two seconds ago. Call it regularly: batches go by the room that it saw last, and an
+// append that was torn counts until it sees the rest.
 func (l *Log) Room(ctx context.Context) (eventlog.Room, error) {
 	info, err := l.lately(ctx)
 	if err != nil {
@@ -119,15 +168,14 @@ func (l *Log) Room(ctx context.Context) (eventlog.Room, error) {
 	}
 	r := eventlog.Room{Bytes: int64(info.State.Bytes), Limit: max(0, info.Config.MaxBytes)}
 	l.account(ctx, &r)
-	left := int64(1) << 62
-	if r.Limit > 0 {
-		left = r.Limit - r.Bytes
-	}
-	if r.AccountLimit > 0 {
-		left = min(left, r.AccountLimit-r.AccountBytes)
-	}
+	stream := boundOf(&eventlog.FullError{Why: "it has almost reached its limit in bytes", Next: nextLimit}, r.Bytes, r.Limit)
+	account := boundOf(&eventlog.FullError{Why: "its NATS account has stored almost all that it may", Next: nextAccount}, r.AccountBytes, r.AccountLimit)
+	l.room.sees(stream, account)
 	r.Full = l.room.stopped()
-	if refused := l.room.left(left); r.Full == nil {
+	if torn := l.standing(ctx); torn != nil && r.Full == nil {
+		r.Full = torn.Full()
+	}
+	if refused := l.room.left(min(stream.left, account.left)); r.Full == nil {
 		r.Full = refused
 	}
 	if r.Full == nil && r.Limit > 0 && r.Limit-r.Bytes < min(narrow, r.Limit/100) {
