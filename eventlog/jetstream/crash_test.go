@@ -18,6 +18,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/freeport"
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
@@ -317,11 +318,13 @@ type restartable struct {
 
 func newRestartable(t *testing.T) *restartable {
 	t.Helper()
-	r := &restartable{cfg: natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"}}
+	addrs, err := freeport.Addresses(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &restartable{cfg: natsserver.Config{Dir: t.TempDir(), Listen: addrs[0]}}
 	r.start(t)
 	t.Cleanup(func() { r.stop() })
-	r.cfg.Listen = strings.TrimPrefix(r.srv.URL(), "nats://")
-	var err error
 	if r.nc, err = nats.Connect(r.srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
