@@ -202,7 +202,7 @@ func checkAcked(t *testing.T, dir string, acked map[string]events.Seq, reached e
 
 // TestFollowSurvivesRestart restarts the server under a cursor.
 func TestFollowSurvivesRestart(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	r := newRestartable(t)
 	l := open(t, r.nc, jetstream.Config{})
@@ -244,7 +244,7 @@ func dispatched(place uint64) events.Event {
 
 // TestWaitersSurviveRestart restarts the server under a collector that waits for a job and holds its name.
 func TestWaitersSurviveRestart(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	r := newRestartable(t)
 	l := open(t, r.nc, jetstream.Config{})

@@ -129,7 +129,7 @@ type known struct {
 // compareGraphs folds a log into a ledger and into tables, and compares them after each batch.
 func compareGraphs(t *testing.T, r *rand.Rand, log []events.Stored, size int, seen map[string]int) {
 	url := pgtest.New(t, "migrated", readmodel.Migrate)
-	tables, err := readmodel.Open(t.Context(), url)
+	tables, err := readmodel.OpenPools(t.Context(), url, readmodel.Patient(5*time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
