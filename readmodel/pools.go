@@ -16,8 +16,15 @@ import (
 	"github.com/tachobench/tacho/rules/graph"
 )
 
-// ErrTooLong is returned by a Reader for long reads if Postgres ended a query because it took too long.
-var ErrTooLong = errors.New("the read took too long")
+// TooLongError is returned by a Reader for long reads if Postgres ended a query because it took too long.
+type TooLongError struct {
+	// Query is the name of the query, such as graph_facts. It says what was to be read.
+	Query string
+	cause error
+}
+
+func (e *TooLongError) Error() string { return fmt.Sprintf("the read took too long (%v)", e.cause) }
+func (e *TooLongError) Unwrap() error { return e.cause }
 
 // Pools says how many connections a Reader may hold.
 type Pools struct {
@@ -137,7 +144,7 @@ func open(ctx context.Context, url string, s Schema, p Pools) (*Reader, error) {
 
 // Long returns a Reader of the same tables for reads that take long or are very many. It has
 // connections of its own, so such reads never take one that a page needs. Each of its queries ends
-// after 10 s (Pools.LongWithin) with ErrTooLong. Closing r closes it.
+// after 10 s (Pools.LongWithin) with a *TooLongError. Closing r closes it.
 func (r *Reader) Long() *Reader {
 	apart := *r
 	apart.pool = r.long
@@ -150,11 +157,11 @@ func (r *Reader) Connections() int { return int(r.pool.Config().MaxConns) }
 // ErrLocked is returned by a Reader if somebody has locked a table.
 var ErrLocked = errors.New("a table is locked")
 
-// tooLong wraps err in ErrTooLong or ErrLocked if one of their time-outs ended the query.
-func tooLong(err error) error {
+// tooLong wraps err in a TooLongError or ErrLocked if one of their time-outs ended the query of a name.
+func tooLong(query string, err error) error {
 	var said *pgconn.PgError
 	if errors.As(err, &said) && said.Code == queryCanceled {
-		return fmt.Errorf("%w (%w)", ErrTooLong, err)
+		return &TooLongError{Query: query, cause: err}
 	}
 	if said != nil && said.Code == lockedOut {
 		return fmt.Errorf("%w (%w)", ErrLocked, err)

@@ -259,3 +259,42 @@ func TestALockedTableHangsNoPage(t *testing.T) {
 		t.Errorf("the slowest was answered after %s, and usually after %s", slowest(locked), usual)
 	}
 }
+
+// A long read is ended when its time is over. It says what took too long, and what to do then.
+func TestALongReadIsEnded(t *testing.T) {
+	t.Parallel()
+	hasty := readmodel.Patient(patience)
+	hasty.LongWithin = time.Second
+	s := openPools(t, hasty, nil)
+	st := s.story()
+	id := st.master(sha("d"), "", 15)
+	st.graph(id)
+	s.machines()      // waits for the tables
+	s.stopProjector() // it would wait for the lock
+	conn, err := pgx.Connect(t.Context(), s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	graphs := "/requests/" + string(id) + "/graphs"
+	for _, tc := range []struct{ table, path, what, next string }{
+		{"graph", "/api/v1" + graphs, "this read of the graphs of a request took Postgres too long, so it was ended", "/api/v1/jobs?request="},
+		{"event", "/api/v1" + graphs + "/0/timings", "this read of the graphs of a request took", "/api/v1/jobs?request="},
+		{"event", graphs + "/0/timings", "this read of the graphs of a request took", "/api/v1/jobs?request="},
+		{"event", "/api/v1/events?type=request.created.v1", "this read looks through too much of the log", "name a subject or a root"},
+		{"job_queue", "/api/v1/waits", "this read of how long jobs waited took", "name a lane, or a shorter window"},
+		{"result", "/api/v1/results?suite=go&tag=" + string(sha("a")), "this read of what was measured took", "one suite"},
+		{"delivery", "/api/v1/deliveries/1/1", "this read took", "/readyz"},
+	} {
+		// A read that waits for a lock takes as long as one that has much to do.
+		if _, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE tacho_g1."+tc.table+" IN ACCESS EXCLUSIVE MODE"); err != nil {
+			t.Fatal(err)
+		}
+		if resp, body := s.get(tc.path); resp.StatusCode != http.StatusGatewayTimeout || !strings.Contains(body, tc.what) || !strings.Contains(body, tc.next) {
+			t.Errorf("%s: %d %s", tc.path, resp.StatusCode, body)
+		}
+		if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
