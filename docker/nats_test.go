@@ -21,6 +21,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/attack"
+	"github.com/tachobench/tacho/internal/freeport"
 )
 
 var update = flag.Bool("update", false, "write nats/collectors.conf")
@@ -100,7 +101,10 @@ func startCluster(t *testing.T) cluster {
 	for user, variable := range users {
 		t.Setenv(variable, `"12e4-`+user+`"`) // begins like a number, as a random password may
 	}
-	addrs := freeAddresses(t, 3)
+	addrs, err := freeport.Addresses(3)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("TACHO_ROUTE_PASSWORD", `"77k"`)
 	t.Setenv("TACHO_NATS_ROUTES", fmt.Sprintf(`["nats://route:77k@%s", "nats://route:77k@%s", "nats://route:77k@%s"]`, addrs[0], addrs[1], addrs[2]))
 	var c cluster
@@ -114,7 +118,11 @@ func startCluster(t *testing.T) cluster {
 			t.Errorf("node %d: SyncAlways %t, JetStream %t", i+1, opts.SyncAlways, opts.JetStream)
 		}
 		opts.Host, opts.Port, opts.HTTPPort = "127.0.0.1", server.RANDOM_PORT, 0
-		opts.Cluster.Host, opts.Cluster.Port = addr.IP.String(), addr.Port
+		at, err := net.ResolveTCPAddr("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.Cluster.Host, opts.Cluster.Port = at.IP.String(), at.Port
 		opts.StoreDir = filepath.Join(t.TempDir(), "data")
 		opts.NoSigs, opts.NoLog = true, true
 		s, err := server.NewServer(opts)
@@ -237,24 +245,6 @@ func wantDenial(t *testing.T, nc *nats.Conn, denied <-chan error, subject string
 	case <-time.After(5 * time.Second):
 		t.Errorf("%s is permitted", subject)
 	}
-}
-
-func freeAddresses(t *testing.T, n int) (addrs []*net.TCPAddr) {
-	t.Helper()
-	var taken []net.Listener
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		taken, addrs = append(taken, l), append(addrs, l.Addr().(*net.TCPAddr))
-	}
-	for _, l := range taken {
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return addrs
 }
 
 // await waits until done returns true.

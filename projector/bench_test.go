@@ -328,7 +328,7 @@ func deepQueue(b *testing.B, crowd int, few float64) (ms float64) {
 func BenchmarkStatus(b *testing.B) {
 	log := runs(b, 60)
 	url := project(b, log, 1000)
-	r, err := readmodel.Open(context.Background(), url)
+	r, err := readmodel.OpenPools(context.Background(), url, readmodel.Patient(patience))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -46,8 +46,12 @@ func TestTablesStayAtAnEventThatTheyDoNotKnow(t *testing.T) {
 		strange := events.Seq(30 + r.IntN(length-40))
 		first, last := strange-events.Seq(r.IntN(3)), strange+events.Seq(r.IntN(3))
 		for seq := first; seq <= last; seq++ {
-			list[seq-1].Header = maps.Clone(list[seq-1].Header)
-			list[seq-1].Header[events.HeaderBatch] = events.InBatch(int(seq-first)+1, int(last-first)+1)
+			header := maps.Clone(list[seq-1].Header)
+			if header == nil { // litter may have none
+				header = map[string]string{}
+			}
+			header[events.HeaderBatch] = events.InBatch(int(seq-first)+1, int(last-first)+1)
+			list[seq-1].Header = header
 		}
 		on := []events.Subject{events.RequestSubject("r1"), events.LaneSubject(lanes[0])}[r.IntN(2)]
 		list[strange-1].Subject, list[strange-1].Header[events.HeaderType] = on, events.TypePrefix+"request.teleported.v1"

@@ -72,7 +72,7 @@ func (r *running) wait(t testing.TB) error {
 
 func open(t testing.TB, url string) *readmodel.Reader {
 	t.Helper()
-	r, err := readmodel.Open(t.Context(), url)
+	r, err := readmodel.OpenPools(t.Context(), url, readmodel.Patient(patience))
 	if err != nil {
 		t.Fatal(err)
 	}

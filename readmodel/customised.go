@@ -40,7 +40,7 @@ func (r *Reader) Differs(ctx context.Context, id events.RequestID, number int) (
 		return tx.SendBatch(ctx, &b).Close()
 	})
 	if err != nil {
-		return out, fmt.Errorf("query graph %d of request %s: %w", number, id, tooLong(err))
+		return out, fmt.Errorf("query graph %d of request %s: %w", number, id, tooLong("graphs", err))
 	}
 	at := slices.IndexFunc(graphs, func(g Graph) bool { return g.Number == number })
 	if len(found) == 0 || at < 0 {

@@ -46,12 +46,12 @@ type newest struct {
 func (r *Reader) Durations(ctx context.Context, suite events.SuiteName, target events.Target) ([]CaseDuration, error) {
 	rows, err := r.pool.Query(ctx, query("durations"), pgx.NamedArgs{"suite": suite, "target": target, "n": durationDepth, "requests": durationRequests})
 	if err != nil {
-		return nil, fmt.Errorf("query durations: %w", tooLong(err))
+		return nil, fmt.Errorf("query durations: %w", tooLong("durations", err))
 	}
 	defer rows.Close()
 	cases, machines, err := timedCases(rows, target)
 	if err != nil {
-		return nil, fmt.Errorf("query durations: %w", tooLong(err))
+		return nil, fmt.Errorf("query durations: %w", tooLong("durations", err))
 	}
 	list := make([]CaseDuration, len(cases))
 	for i, c := range cases {

@@ -143,7 +143,7 @@ func (r *Reader) Graphs(ctx context.Context, request events.RequestID) ([]Graph,
 		also(&b, &list, "graphs", request)
 		also(&b, &nodes, "graph_jobs", request, nil)
 		if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-			return fmt.Errorf("query the graphs of request %s: %w", request, tooLong(err))
+			return fmt.Errorf("query the graphs of request %s: %w", request, tooLong("graphs", err))
 		}
 		giveNodes(list, nodes)
 		return nil

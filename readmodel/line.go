@@ -56,15 +56,11 @@ const (
 	// loses one unit at most: the answer may have come meanwhile.
 	pulseEvery = 500 * time.Millisecond
 	// busyPulses is for how many pulses a question may last: every pulse is a question for a sign of life until then. No read
-	// takes longer (longTimeout). Afterwards each idlePulses-th pulse is one.
-	busyPulses = int(longTimeout / pulseEvery)
+	// of people takes longer (longWithin). Afterwards each idlePulses-th pulse is one.
+	busyPulses = int(longWithin / pulseEvery)
 	idlePulses = 10
-	// quickPatience is how many units pages wait for a sign. With the pause before they wait at most 2.5 s.
-	quickPatience = 4
 	// connectWithin bounds one try to connect, unless the URL says less.
 	connectWithin = 2500 * time.Millisecond
-	// lockWithin bounds how long a read waits for a table that somebody has locked.
-	lockWithin = 500 * time.Millisecond
 )
 
 // NewLine makes the configuration connect through a new Line, which takes patience for the time without an answer. Call Close at

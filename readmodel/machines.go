@@ -230,7 +230,7 @@ func (r *Reader) Machines(ctx context.Context, now time.Time) (Machines, error) 
 		p.also(&b)
 		also(&b, &waiting, "machine_waiting")
 		if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-			return fmt.Errorf("query the machines: %w", tooLong(err))
+			return fmt.Errorf("query the machines: %w", tooLong("machines", err))
 		}
 		for _, m := range p.machines {
 			found.Machines = append(found.Machines, p.machine(m, now))

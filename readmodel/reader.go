@@ -197,7 +197,7 @@ func (r *Reader) snapshot(ctx context.Context, f func(pgx.Tx) error) error {
 func all[T any](ctx context.Context, q querier, name string, args ...any) ([]T, error) {
 	rows, err := q.Query(ctx, query(name), args...)
 	if err != nil {
-		return nil, fmt.Errorf("query %s: %w", name, tooLong(err))
+		return nil, fmt.Errorf("query %s: %w", name, tooLong(name, err))
 	}
 	return collect[T](rows, name)
 }
@@ -206,11 +206,11 @@ func all[T any](ctx context.Context, q querier, name string, args ...any) ([]T, 
 func values[T any](ctx context.Context, q querier, name string, args ...any) ([]T, error) {
 	rows, err := q.Query(ctx, query(name), args...)
 	if err != nil {
-		return nil, fmt.Errorf("query %s: %w", name, tooLong(err))
+		return nil, fmt.Errorf("query %s: %w", name, tooLong(name, err))
 	}
 	list, err := pgx.CollectRows(rows, pgx.RowTo[T])
 	if err != nil {
-		return nil, fmt.Errorf("query %s: %w", name, tooLong(err))
+		return nil, fmt.Errorf("query %s: %w", name, tooLong(name, err))
 	}
 	return list, nil
 }
@@ -219,7 +219,7 @@ func values[T any](ctx context.Context, q querier, name string, args ...any) ([]
 func collect[T any](rows pgx.Rows, name string) ([]T, error) {
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
 	if err != nil {
-		return nil, fmt.Errorf("query %s as %s: %w", name, reflect.TypeFor[T](), tooLong(err))
+		return nil, fmt.Errorf("query %s as %s: %w", name, reflect.TypeFor[T](), tooLong(name, err))
 	}
 	return list, nil
 }

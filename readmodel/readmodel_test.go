@@ -57,7 +57,7 @@ func beginTables(t *testing.T, conn *pgx.Conn, seq events.Seq) {
 
 func open(t *testing.T, url string) *readmodel.Reader {
 	t.Helper()
-	r, err := readmodel.Open(t.Context(), url)
+	r, err := readmodel.OpenPools(t.Context(), url, readmodel.Patient(10*time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,9 @@ func TestReaderCannotWrite(t *testing.T) {
 // Long reads that all wait for Postgres leave the connections of the pages free.
 func TestLongReadsHaveConnectionsOfTheirOwn(t *testing.T) {
 	url, other := begun(t)
-	r, err := readmodel.OpenPools(t.Context(), url, readmodel.Pools{Long: 2})
+	pools := readmodel.Patient(10 * time.Minute)
+	pools.Long = 2
+	r, err := readmodel.OpenPools(t.Context(), url, pools)
 	if err != nil {
 		t.Fatal(err)
 	}

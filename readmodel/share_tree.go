@@ -97,7 +97,7 @@ func (r *Reader) Shares(ctx context.Context, now time.Time) (Shares, error) {
 		also(&b, &leaves, "leaves", since.Format(time.DateOnly))
 		also(&b, &queues, "named_queues", "", everything)
 		also(&b, &policies, "share_policy")
-		return tooLong(tx.SendBatch(ctx, &b).Close())
+		return tooLong("shares", tx.SendBatch(ctx, &b).Close())
 	})
 	usual := events.UsualPolicy()
 	s := Shares{

@@ -41,7 +41,7 @@ func (r *whyRows) readPark(ctx context.Context, tx pgx.Tx) (classes []string, er
 	also(&b, &waiting, "machine_waiting")
 	also(&b, &r.losers, "why_losers", r.job.ID)
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return nil, fmt.Errorf("query the machines for job %s: %w", r.job.ID, tooLong(err))
+		return nil, fmt.Errorf("query the machines for job %s: %w", r.job.ID, tooLong("why_machines", err))
 	}
 	able := r.park.able(r.job.Requires, r.job.ArtifactKind)
 	for _, w := range waiting {

@@ -37,7 +37,7 @@ func (r *whyRows) readNeeds(ctx context.Context, tx pgx.Tx) error {
 	also(&b, &found, "requests", RequestFilter{ID: r.job.RequestID}.args())
 	also(&b, &r.needs, "why_needs", r.job.ID, string(r.job.Held), r.job.RequestID)
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return fmt.Errorf("query what job %s needs: %w", r.job.ID, tooLong(err))
+		return fmt.Errorf("query what job %s needs: %w", r.job.ID, tooLong("why_needs", err))
 	}
 	for _, f := range found {
 		r.request = f

@@ -84,7 +84,7 @@ func (r *whyRows) read(ctx context.Context, tx pgx.Tx) error {
 		also(&b, &r.open, "why_open")
 	}
 	if err := tx.SendBatch(ctx, &b).Close(); err != nil {
-		return fmt.Errorf("query why job %s waits: %w", r.job.ID, tooLong(err))
+		return fmt.Errorf("query why job %s waits: %w", r.job.ID, tooLong("why_request", err))
 	}
 	for _, u := range uses {
 		r.uses = u.Uses

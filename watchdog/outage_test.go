@@ -13,6 +13,7 @@ import (
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/freeport"
 	"github.com/tachobench/tacho/internal/natsserver"
 	"github.com/tachobench/tacho/internal/posting"
 	"github.com/tachobench/tacho/shell"
@@ -20,13 +21,16 @@ import (
 
 // A real server goes away and comes back: the webhook and the alerts in memory know at once, the log afterwards.
 func TestARealLogGoesAwayAndComesBack(t *testing.T) {
-	conf := natsserver.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Unsynced: true}
+	addrs, err := freeport.Addresses(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf := natsserver.Config{Dir: t.TempDir(), Listen: addrs[0], Unsynced: true}
 	server, err := natsserver.Start(conf)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { server.Shutdown() })
-	conf.Listen = strings.TrimPrefix(server.URL(), "nats://")
 	nc, err := nats.Connect(server.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)

@@ -48,6 +48,7 @@ func explain(err error) (e *client.Error, known bool) {
 	var newer *events.NewerError
 	var away *readmodel.AwayError
 	var untried *control.NotTriedError
+	var tooLong *readmodel.TooLongError
 	switch {
 	case errors.As(err, &e):
 		return e, true
@@ -106,17 +107,32 @@ func explain(err error) (e *client.Error, known bool) {
 			Status: http.StatusServiceUnavailable, Message: "somebody has locked a table in Postgres",
 			Next: "try again in a few seconds; if it lasts, see pg_stat_activity for who holds the lock", RetryAfter: 2 * time.Second,
 		}, false
-	case errors.Is(err, readmodel.ErrTooLong):
-		return &client.Error{
-			Status: http.StatusGatewayTimeout, Message: "this read looks through too much of the log",
-			Next: "name a subject or a root, or begin later with after=…",
-		}, true
+	case errors.As(err, &tooLong):
+		message, next := tookTooLong(tooLong.Query)
+		return &client.Error{Status: http.StatusGatewayTimeout, Message: message, Next: next}, true
 	case errors.Is(err, context.DeadlineExceeded):
 		return &client.Error{Status: http.StatusGatewayTimeout, Message: "this took too long", Next: "see /readyz for what is slow"}, false
 	case errors.As(err, &notConnected), errors.As(err, &network), hungUp(err), errors.Is(err, readmodel.ErrNotMigrated):
 		return &client.Error{Status: http.StatusServiceUnavailable, Message: "Postgres cannot be reached, so pages and the API have nothing to show; the log takes all events, and jobs go on", Next: "try again in a few seconds; if it lasts, see /readyz, and the log of the server"}, false
 	}
 	return &client.Error{Status: http.StatusInternalServerError, Message: "a fault of Tacho", Next: "see the log of the server"}, false
+}
+
+// tookTooLong says what took too long, by the query that was ended, and what to do then.
+func tookTooLong(query string) (message, next string) {
+	const ended = " took Postgres too long, so it was ended"
+	first, _, _ := strings.Cut(query, "_")
+	switch first {
+	case "event", "events":
+		return "this read looks through too much of the log", "name a subject or a root, or begin later with after=…"
+	case "graph", "graphs", "sample", "sampled", "diagnosed":
+		return "this read of the graphs of a request" + ended, "ask again in a few seconds; the jobs alone come page by page from /api/v1/jobs?request=…"
+	case "waits":
+		return "this read of how long jobs waited" + ended, "ask for less: name a lane, or a shorter window such as 24h"
+	case "results", "measured", "history", "spreads", "blocks", "forced", "durations":
+		return "this read of what was measured" + ended, "ask again in a few seconds, or for less: one suite, one metric"
+	}
+	return "this read" + ended, "ask again in a few seconds; if it lasts, see /readyz for what is slow"
 }
 
 // noRoom reports whether Postgres has no room for what a question needs.

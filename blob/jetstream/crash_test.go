@@ -172,7 +172,7 @@ func TestKilledServerKeepsOutputs(t *testing.T) {
 				return nil
 			})
 		}
-		late, tick := time.After(2*time.Minute), time.NewTicker(time.Millisecond)
+		late, tick := time.After(10*time.Minute), time.NewTicker(time.Millisecond)
 		for enough := false; !enough; {
 			select {
 			case <-tick.C:

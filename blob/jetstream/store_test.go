@@ -41,11 +41,18 @@ func start(t testing.TB, dir string) *nats.Conn {
 
 func open(t testing.TB, nc *nats.Conn, cfg jetstream.Config) *jetstream.Store {
 	t.Helper()
-	s, err := jetstream.Open(context.Background(), nc, cfg)
+	ctx, cancel := patient()
+	defer cancel()
+	s, err := jetstream.Open(ctx, nc, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// patient bounds a call that has nothing to do with time. Without a bound the store would give up after some seconds.
+func patient() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 10*time.Minute)
 }
 
 // content returns bytes that differ for each seed.
@@ -61,7 +68,9 @@ func content(seed uint64, size int) []byte {
 func put(t testing.TB, s blob.Store, lane events.Lane, data []byte) events.Output {
 	t.Helper()
 	o := blob.OutputOf("out", data)
-	if err := s.Put(context.Background(), lane, "j1", o, bytes.NewReader(data)); err != nil {
+	ctx, cancel := patient()
+	defer cancel()
+	if err := s.Put(ctx, lane, "j1", o, bytes.NewReader(data)); err != nil {
 		t.Fatalf("put %d bytes: %v", len(data), err)
 	}
 	return o
@@ -70,7 +79,9 @@ func put(t testing.TB, s blob.Store, lane events.Lane, data []byte) events.Outpu
 // expect checks what Get returns; nil data means that the output is missing.
 func expect(t testing.TB, s blob.Store, lane events.Lane, o events.Output, data []byte) {
 	t.Helper()
-	got, err := blob.Bytes(context.Background(), s, lane, o)
+	ctx, cancel := patient()
+	defer cancel()
+	got, err := blob.Bytes(ctx, s, lane, o)
 	switch {
 	case data == nil && !errors.Is(err, blob.ErrMissing):
 		t.Fatalf("an output that should be missing: %d bytes, %v", len(got), err)
@@ -180,7 +191,7 @@ func TestADroppedOutputFreesTheDisk(t *testing.T) {
 	}
 	expect(t, s, builders, large, nil)
 	expect(t, s, builders, kept, small)
-	late, tick := time.After(2*time.Minute), time.NewTicker(10*time.Millisecond)
+	late, tick := time.After(10*time.Minute), time.NewTicker(10*time.Millisecond)
 	defer tick.Stop()
 	for n := dirBytes(t, dir); n > 10<<20; n = dirBytes(t, dir) {
 		select {
@@ -394,7 +405,9 @@ func TestAClusterKeepsOutputs(t *testing.T) {
 	expect(t, open(t, nc, jetstream.Config{Replicas: 3}), builders, o, data)
 	second := content(2, 10*blob.ChunkBytes+1)
 	expect(t, s, builders, put(t, s, builders, second), second)
-	if err := s.Drop(t.Context(), builders, o.Digest); err != nil {
+	ctx, cancel := patient()
+	defer cancel()
+	if err := s.Drop(ctx, builders, o.Digest); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, s, builders, o, nil)

@@ -319,10 +319,13 @@ func shippedPings(t *testing.T) (lines string) {
 	return lines
 }
 
+// chaosInFull says that `make chaos` runs.
+func chaosInFull() bool { return os.Getenv("TACHO_CHAOS") == "full" }
+
 // Whatever fails, and whoever restarts it: every job ends once, nothing acknowledged is lost or doubled, no attempt is lost unless
 // its collector died, and no alert is false. `make chaos` does all of it, with the default budgets, in network namespaces.
 func TestChaos(t *testing.T) {
-	full := os.Getenv("TACHO_CHAOS") == "full"
+	full := chaosInFull()
 	if full && toGround(t, "TestChaos") {
 		return
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"strconv"
@@ -49,7 +50,11 @@ func newCore(t *testing.T, n *nodes) *core {
 	if c.log, err = jetstream.Open(ctx, nc, jetstream.Config{Replicas: 3, MaxBytes: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
+	// A new cluster may let nobody follow at once: the nodes still tell each other what there is.
 	cursor, err := c.log.Follow(ctx, 0)
+	for until := time.Now().Add(3 * time.Minute); err != nil && time.Now().Before(until); cursor, err = c.log.Follow(ctx, 0) {
+		pass(250 * time.Millisecond)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,17 +73,29 @@ func newCore(t *testing.T, n *nodes) *core {
 	return c
 }
 
+// write appends with the version that its last append gave. So the loss of an event that was stored shows: every later append is
+// a conflict. An append that ended without an answer may be stored, now or later. After one it reads the version until an append is
+// stored.
 func (c *core) write() {
-	at := events.Seq(0)
-	for c.ctx.Err() == nil {
+	at, doubt := events.Seq(0), false
+	for ; c.ctx.Err() == nil; pass(20 * time.Millisecond) {
 		f := events.CollectorActivated{Name: "eider"}
+		if doubt {
+			last, _, err := c.log.Last(c.ctx, f.Subject())
+			if err != nil {
+				continue
+			}
+			at = max(at, last.Seq) // what was stored before is never in doubt
+		}
 		e := eventlog.NewEvent(f, eventlog.Meta{Source: "test", Actor: "test"}, time.Now())
 		seq, err := c.log.Append(c.ctx, eventlog.Append{Subject: f.Subject(), Expected: at, Events: []events.Event{e}})
-		if err == nil {
-			at = seq
+		switch {
+		case err == nil:
+			at, doubt = seq, false
 			c.stored.Store(uint64(seq))
+		case errors.Is(err, eventlog.ErrUnavailable):
+			doubt = true
 		}
-		pass(20 * time.Millisecond)
 	}
 }
 
@@ -106,13 +123,21 @@ func (c *core) ask() {
 	}
 }
 
+// allowed is how long something may take that takes within at most on a machine that does nothing else, as that of `make chaos`.
+func allowed(within time.Duration) time.Duration {
+	if chaosInFull() {
+		return within
+	}
+	return slack * within
+}
+
 // until waits for something and returns how long that took.
 func (c *core) until(what string, holds func() bool) time.Duration {
 	c.t.Helper()
-	began := time.Now()
+	began, within := time.Now(), allowed(time.Minute)
 	for !holds() {
-		if time.Since(began) > time.Minute {
-			c.t.Fatalf("not within a minute: %s", what)
+		if time.Since(began) > within {
+			c.t.Fatalf("not within %s: %s", within, what)
 		}
 		pass(10 * time.Millisecond)
 	}
@@ -151,7 +176,7 @@ func (c *core) takes() bool {
 
 // The node that leads the log stands still with all its connections open: the farm goes on with the two others, and does not
 // believe what the node says of the end of the log when it wakes. Then two nodes stand still: readiness and the watchdog say so
-// within 5 s, and no more once they are back.
+// within 5 s, and no more once they are back. The check, beside which other tests run, allows three times as long.
 func TestANodeThatStandsStillIsLeft(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	n := newNodes(t)
@@ -163,7 +188,7 @@ func TestANodeThatStandsStillIsLeft(t *testing.T) {
 	stored, read := c.goesOn()
 	n.signal(leader, syscall.SIGCONT)
 	t.Logf("the leader stood still: appends go on after %s, they are read after %s", stored.Round(10*time.Millisecond), read.Round(10*time.Millisecond))
-	if read > 20*time.Second {
+	if read > allowed(20*time.Second) {
 		t.Errorf("the farm went on after %s", read)
 	}
 	c.until("no alert", func() bool { return len(c.dog.Local()) == 0 && c.takes() })
@@ -190,7 +215,7 @@ func TestANodeThatStandsStillIsLeft(t *testing.T) {
 		back := c.until("the alert is over", func() bool { return c.takes() && len(c.dog.Local()) == 0 })
 		_, read := c.goesOn()
 		t.Logf("%s is alone: not ready after %s, alert after %s; back after %s", last, ready.Round(10*time.Millisecond), said.Round(10*time.Millisecond), (back + read).Round(10*time.Millisecond))
-		if ready > 5*time.Second || said > 5*time.Second {
+		if within := allowed(5 * time.Second); ready > within || said > within {
 			t.Errorf("%s is alone: not ready after %s, alert after %s", last, ready, said)
 		}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,17 +14,17 @@ import (
 
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/internal/cli"
+	"github.com/tachobench/tacho/internal/freeport"
 	"github.com/tachobench/tacho/internal/pgserver"
 )
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addrs, err := freeport.Addresses(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return addrs[0]
 }
 
 // The parts use servers that others run. A collector identifies itself by its own key, by a user in the URL, or by a key in a

@@ -181,7 +181,7 @@ func (c *core) dial(key nkeys.KeyPair, opts ...nats.Option) door.Dial {
 
 func (c *core) client(who collector, opts ...nats.Option) *door.Client {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	client, err := door.Open(ctx, c.dial(who.key, opts...), who.name, who.lane)
 	if err != nil {

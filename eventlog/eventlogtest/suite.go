@@ -75,7 +75,7 @@ func RunIn(t *testing.T, bubble func(*testing.T, func(*testing.T)), open func(t 
 }
 
 // limit bounds each wait, so that a fault makes a test fail instead of hang.
-const limit = 30 * time.Second
+const limit = 10 * time.Minute
 
 // bounded returns the test's context with the limit.
 func bounded(t *testing.T) context.Context {

@@ -21,7 +21,7 @@ import (
 func TestLeaderIsLost(t *testing.T) {
 	t.Parallel()
 	const writers, each = 4, 60
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	c, err := natsserver.StartCluster(ctx, [3]string{t.TempDir(), t.TempDir(), t.TempDir()}, true)
 	if err != nil {

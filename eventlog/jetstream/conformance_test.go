@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -62,7 +63,9 @@ func connect(t testing.TB, s *natsserver.Server) *nats.Conn {
 
 func open(t testing.TB, nc *nats.Conn, cfg jetstream.Config) *jetstream.Log {
 	t.Helper()
-	l, err := jetstream.Open(t.Context(), nc, cfg)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // without a bound it would give up after seconds
+	defer cancel()
+	l, err := jetstream.Open(ctx, nc, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/freeport"
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
@@ -201,7 +202,7 @@ func checkAcked(t *testing.T, dir string, acked map[string]events.Seq, reached e
 
 // TestFollowSurvivesRestart restarts the server under a cursor.
 func TestFollowSurvivesRestart(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	r := newRestartable(t)
 	l := open(t, r.nc, jetstream.Config{})
@@ -243,7 +244,7 @@ func dispatched(place uint64) events.Event {
 
 // TestWaitersSurviveRestart restarts the server under a collector that waits for a job and holds its name.
 func TestWaitersSurviveRestart(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	r := newRestartable(t)
 	l := open(t, r.nc, jetstream.Config{})
@@ -322,12 +323,14 @@ func newRestartable(t *testing.T) *restartable {
 
 func restartableWith(t *testing.T, cfg natsserver.Config) *restartable {
 	t.Helper()
+	addrs, err := freeport.Addresses(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Listen = addrs[0]
 	r := &restartable{cfg: cfg}
-	r.cfg.Listen = "127.0.0.1:0"
 	r.start(t)
 	t.Cleanup(func() { r.stop() })
-	r.cfg.Listen = strings.TrimPrefix(r.srv.URL(), "nats://")
-	var err error
 	if r.nc, err = nats.Connect(r.srv.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func fillDisk(t *testing.T, dir string, look bool) {
 		t.Fatal(err)
 	}
 	defer cursor.Close()
-	patience := 10 * time.Second
+	patience := 10 * time.Minute
 	at := map[events.CollectorName]events.Seq{}
 	acknowledged := 0
 	add := func(name events.CollectorName, n int) error {
@@ -108,7 +108,7 @@ func fillDisk(t *testing.T, dir string, look bool) {
 			acknowledged++
 		}
 	}
-	patience = 10 * time.Second
+	patience = 10 * time.Minute
 	for _, name := range []events.CollectorName{"b", "c"} {
 		if err := add(name, 3); err != nil {
 			t.Fatalf("there is room again: %v", err)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/door"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/attack"
+	"github.com/tachobench/tacho/internal/freeport"
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
@@ -112,24 +112,19 @@ func TestFloodsOfTheEmbeddedServer(t *testing.T) {
 func cluster(t *testing.T, public map[events.CollectorName]string) (urls []string) {
 	t.Helper()
 	const core = "CORE"
+	addrs, err := freeport.Addresses(3)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var routes []string
-	var addrs []*net.TCPAddr
-	for range 3 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addrs = append(addrs, l.Addr().(*net.TCPAddr))
-		routes = append(routes, "nats://"+l.Addr().String())
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+	for _, addr := range addrs {
+		routes = append(routes, "nats://"+addr)
 	}
 	var servers []*server.Server
 	for i, addr := range addrs {
 		conf := fmt.Sprintf("server_name: n%d\nlisten: \"127.0.0.1:-1\"\njetstream { store_dir: %q, max_file_store: 100GB }\ncluster { name: c, listen: %q, routes: [%s] }\naccounts {\n"+
 			"  SYS: { users: [ { user: sys, password: sys } ] }\n  %s: { jetstream: enabled, users: [ { user: core, password: core } ]\n%s  }\n%s%s}\nsystem_account: SYS\n",
-			i+1, t.TempDir(), addr.String(), strings.Join(routes, ", "), core, door.CoreExports(),
+			i+1, t.TempDir(), addr, strings.Join(routes, ", "), core, door.CoreExports(),
 			door.Conf(attack.Eider, public[attack.Eider], core), door.Conf(attack.Teal, public[attack.Teal], core))
 		file := filepath.Join(t.TempDir(), "nats.conf")
 		if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
@@ -148,7 +143,7 @@ func cluster(t *testing.T, public map[events.CollectorName]string) (urls []strin
 		t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 		servers = append(servers, s)
 	}
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(10 * time.Minute)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -162,7 +162,7 @@ func startGraph(b *testing.B, d suite.Definitions) (inLog, inTables time.Duratio
 		b.Fatal(err)
 	}
 	url := pgtest.New(b, "migrated", readmodel.Migrate)
-	tables, err := readmodel.Open(b.Context(), url)
+	tables, err := readmodel.OpenPools(b.Context(), url, readmodel.Patient(5*time.Minute))
 	if err != nil {
 		b.Fatal(err)
 	}

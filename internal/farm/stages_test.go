@@ -30,7 +30,7 @@ func TestStagesOfAThousandRequests(t *testing.T) {
 	clocks := newWrongClocks(t, stored)
 	clocks.report()
 	url := pgtest.New(t, "migrated", readmodel.Migrate)
-	tables, err := readmodel.Open(t.Context(), url)
+	tables, err := readmodel.OpenPools(t.Context(), url, readmodel.Patient(5*time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

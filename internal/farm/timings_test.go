@@ -29,7 +29,7 @@ func TestTimingsOfRandomGraphs(t *testing.T) {
 			log = w.stored()
 		})
 		url := pgtest.New(t, "migrated", readmodel.Migrate)
-		tables, err := readmodel.Open(t.Context(), url)
+		tables, err := readmodel.OpenPools(t.Context(), url, readmodel.Patient(5*time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -268,7 +268,7 @@ func TestWhySaysWhatTheSchedulerDoes(t *testing.T) {
 func (w *whyWorld) told() map[events.JobID]readmodel.Why {
 	t := w.t
 	url := pgtest.New(t, "migrated", readmodel.Migrate)
-	tables, err := readmodel.Open(t.Context(), url)
+	tables, err := readmodel.OpenPools(t.Context(), url, readmodel.Patient(5*time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,12 @@ package natsserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/tachobench/tacho/internal/freeport"
 )
 
 // Cluster is three servers in this process that replicate to each other over loopback. It is for
@@ -21,13 +20,13 @@ type Cluster struct {
 // StartCluster starts three members without authentication, one in each directory, and waits until they have
 // elected a leader. With unsynced they leave syncing to the operating system.
 func StartCluster(ctx context.Context, dirs [3]string, unsynced bool) (*Cluster, error) {
-	addrs, err := freeAddresses(len(dirs))
+	addrs, err := freeport.Addresses(2 * len(dirs))
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{}
+	c, addrs, clients := &Cluster{}, addrs[:len(dirs)], addrs[len(dirs):]
 	for i, dir := range dirs {
-		cfg := Config{Dir: dir, Listen: "127.0.0.1:0", Unsynced: unsynced, Cluster: &Membership{
+		cfg := Config{Dir: dir, Listen: clients[i], Unsynced: unsynced, Cluster: &Membership{
 			Cluster: "tacho", Server: fmt.Sprintf("n%d", i+1), Listen: addrs[i],
 		}}
 		for _, a := range addrs {
@@ -37,7 +36,6 @@ func StartCluster(ctx context.Context, dirs [3]string, unsynced bool) (*Cluster,
 			c.Shutdown()
 			return nil, err
 		}
-		cfg.Listen = strings.TrimPrefix(c.Servers[i].URL(), "nats://") // where clients find it again
 		c.configs[i] = cfg
 	}
 	if err := c.waitReady(ctx); err != nil {
@@ -83,7 +81,7 @@ func (c *Cluster) Shutdown() {
 
 // waitReady waits until a leader answers for all three members.
 func (c *Cluster) waitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -108,21 +106,4 @@ func (c *Cluster) ready() bool {
 		}
 	}
 	return led && current == len(c.Servers)
-}
-
-// freeAddresses returns n loopback addresses on which nothing listens now.
-func freeAddresses(n int) (addrs []string, err error) {
-	var listeners []net.Listener
-	for range n {
-		l, listenErr := net.Listen("tcp", "127.0.0.1:0")
-		if listenErr != nil {
-			err = errors.Join(err, fmt.Errorf("find a free address: %w", listenErr))
-			break
-		}
-		listeners, addrs = append(listeners, l), append(addrs, l.Addr().String())
-	}
-	for _, l := range listeners {
-		err = errors.Join(err, l.Close())
-	}
-	return addrs, err
 }

@@ -115,7 +115,7 @@ func (i *install) project() {
 		ctx, stop := context.WithCancel(i.t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- projector.New(projector.Config{Log: k.log, URL: k.databaseURL}).Run(ctx) }()
-		reader, err := readmodel.Open(ctx, k.databaseURL)
+		reader, err := readmodel.OpenPools(ctx, k.databaseURL, readmodel.Patient(5*time.Minute))
 		if err != nil {
 			i.t.Fatal(err)
 		}

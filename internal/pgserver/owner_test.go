@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/tachobench/tacho/internal/scratch"
 )
 
@@ -128,7 +130,7 @@ func TestKilledOwner(t *testing.T) {
 // The owner of a server died, but the server got no signal, as on systems that send none.
 func TestLivingOrphan(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	dir := filepath.Join(public(t), "pg") // short: PostgreSQL ends at once when its socket has a path that is too long
 	stop(t, start(t, dir))
 
 	bin, err := find(t.Context(), Config{}, os.Getenv("PATH"), installed())
@@ -140,16 +142,26 @@ func TestLivingOrphan(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := cluster{dir: dir, bin: bin, version: v, who: who, fast: true}
-	orphan := exec.Command(bin.tool("postgres"), c.arguments(socketDir(filepath.Join(dir, "sock")))...)
+	sock := socketDir(filepath.Join(dir, "sock"))
+	orphan := exec.Command(bin.tool("postgres"), c.arguments(sock)...)
 	orphan.SysProcAttr = who.attributes(0)
 	if err := orphan.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- orphan.Wait() }()
-	eventually(t, "the orphan holds the directory", func() bool {
-		_, err := os.Stat(filepath.Join(dir, "data", "postmaster.pid"))
-		return err == nil && len(residents(c.data())) > 0
+	// One that answers has done all that it may fail in.
+	eventually(t, "the orphan holds the directory and answers", func() bool {
+		select {
+		case err := <-ended:
+			t.Fatalf("the orphan ended by itself, so this tests nothing: %v", err)
+		default:
+		}
+		conn, err := pgx.Connect(t.Context(), (&Server{socket: sock}).URL())
+		if err != nil {
+			return false
+		}
+		return conn.Close(t.Context()) == nil && len(residents(c.data())) > 0
 	})
 
 	s := start(t, dir)

@@ -30,8 +30,9 @@ import (
 	"github.com/tachobench/tacho/internal/scratch"
 )
 
-// patience bounds each step that talks to the server, so that a stuck step fails the test with a name.
-const patience = time.Minute
+// patience bounds each step that talks to the server, so that a stuck step fails the test with a name. A machine that has much else
+// to do needs minutes.
+const patience = 5 * time.Minute
 
 // binary is the server of this test binary. It must be a variable of the package: tests reach it only through New, and
 // New gets only the test.
@@ -155,7 +156,7 @@ func start() (*server, error) {
 	if cache, err := os.UserCacheDir(); err == nil { // without a home, a fetched PostgreSQL is kept beside dir
 		config.Cache = filepath.Join(cache, "tacho")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*patience) // the first of all may fetch PostgreSQL
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // the first of all may fetch PostgreSQL
 	defer cancel()
 	child, err := pgserver.Start(ctx, config)
 	if err != nil {

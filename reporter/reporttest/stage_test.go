@@ -49,7 +49,7 @@ func open(t *testing.T) *stage {
 		return []events.SuiteName{d.Name}, nil
 	}}
 	url := pgtest.New(t, "migrated", readmodel.Migrate)
-	reader, err := readmodel.Open(t.Context(), url)
+	reader, err := readmodel.OpenPools(t.Context(), url, readmodel.Patient(5*time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -215,6 +215,7 @@ func TestWrongSettingsAreRefused(t *testing.T) {
 		}
 	}
 	s.account("alice", control.AccountChange{})
+	s.machines() // waits for the tables, which know the queues
 	before := s.head()
 	for name, c := range map[string]struct {
 		method, path, body string

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"slices"
@@ -214,14 +215,14 @@ func (st *story) fill(n int) {
 
 // crowded opens a website with a log so long that the streams have not read it when the measuring ends, measures the status
 // page alone by so many visits, and gathers the crowd. It returns when every stream follows the log and the readers get pages
-// of it.
-func crowded(t testing.TB, visits int) (s *site, visitor *http.Client, alone []time.Duration, c *crowd) {
+// of it. end ends the crowd before the test ends.
+func crowded(t testing.TB, visits int) (s *site, visitor *http.Client, alone []time.Duration, c *crowd, end func()) {
 	t.Helper()
 	s = open(t, nil)
 	s.story().fill(longLog)
 	visitor = from(t, "127.0.9.1")
 	alone = s.visits(visitor, "/", visits)
-	c, end := s.gather()
+	c, end = s.gather()
 	t.Cleanup(end)
 	c.join(1, 50, crowdStreams/50, c.stream)
 	c.join(2, 50, crowdReaders/50, c.list)
@@ -229,31 +230,36 @@ func crowded(t testing.TB, visits int) (s *site, visitor *http.Client, alone []t
 	s.untilWithin(6*patience, func() bool { // a thousand connections on a machine that has other work
 		return c.streams.Load() == crowdStreams && c.listeners.Load() == crowdStreams && c.lists.Load() > 0
 	})
-	return s, visitor, alone, c
+	return s, visitor, alone, c, end
 }
 
 // Pages stay quick for people, whatever programs read: neither long reads nor many of them take what a page needs. Other
-// work on the machine can make a round slow but not quick, so one quick round is enough. Under the race detector this
-// test only looks for races, and does not judge the time.
+// work on the machine can make a round slow but not quick, so one quick round is enough. Where the page takes long even without
+// them, ten times as long is quick. Under the race detector this test only looks for races, and does not judge the time.
 func TestAPageIsQuickBesideAThousandReaders(t *testing.T) {
 	const rounds = 5
 	quick, visits := 500*time.Millisecond, 200
 	if raced {
 		quick, visits = 10*quick, 25
 	}
-	s, visitor, alone, c := crowded(t, visits)
+	s, visitor, alone, c, end := crowded(t, visits)
 	t.Logf("the status page alone: p50 %s, p99 %s", share(alone, 0.5), share(alone, 0.99))
-	for round := range rounds {
+	best := time.Duration(math.MaxInt64)
+	for range rounds {
 		began, lists, read := time.Now(), c.lists.Load(), c.bytes.Load()
 		busy := s.visits(visitor, "/", visits)
 		took := time.Since(began).Seconds()
 		t.Logf("beside %d streams, %d readers and %d visitors: p50 %s, p99 %s; meanwhile %.1f MB/s to streams, %.1f pages of 500 events/s",
 			crowdStreams, crowdReaders, crowdVisitors, share(busy, 0.5), share(busy, 0.99), float64(c.bytes.Load()-read)/1e6/took, float64(c.lists.Load()-lists)/took)
-		if share(busy, 0.99) < quick {
+		if best = min(best, share(busy, 0.99)); best < quick {
 			break
 		}
-		if round == rounds-1 {
-			t.Errorf("p99 of the status page is %s and more, want less than %s", share(busy, 0.99), quick)
+	}
+	if best >= quick {
+		end()
+		slow := max(share(alone, 0.99), share(s.visits(visitor, "/", visits), 0.99))
+		if quick = max(quick, 10*slow); best >= quick {
+			t.Errorf("p99 of the status page is %s and more, want less than %s; alone it is %s", best, quick, slow)
 		}
 	}
 	c.mu.Lock()
@@ -266,7 +272,7 @@ func TestAPageIsQuickBesideAThousandReaders(t *testing.T) {
 
 // BenchmarkPageBesideAThousandReaders measures how much the crowd slows the status page.
 func BenchmarkPageBesideAThousandReaders(b *testing.B) {
-	s, visitor, alone, _ := crowded(b, 200)
+	s, visitor, alone, _, _ := crowded(b, 200)
 	var busy []time.Duration
 	for b.Loop() {
 		busy = append(busy, s.visits(visitor, "/", 1)...)

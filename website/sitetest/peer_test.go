@@ -99,7 +99,7 @@ func BenchmarkStatusBesideThePeer(b *testing.B) {
 		st := open(b, nil).story()
 		st.grow(times)
 		var err error
-		if readers[i], err = readmodel.Open(b.Context(), st.url); err != nil {
+		if readers[i], err = readmodel.OpenPools(b.Context(), st.url, readmodel.Patient(patience)); err != nil {
 			b.Fatal(err)
 		}
 		b.Cleanup(readers[i].Close)

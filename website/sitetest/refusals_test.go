@@ -169,7 +169,7 @@ func TestTablesNobodyFillsAreNotReady(t *testing.T) {
 	}
 
 	url := pgtest.New(t, "migrated", readmodel.Migrate)
-	reader, err := readmodel.Open(t.Context(), url)
+	reader, err := readmodel.OpenPools(t.Context(), url, readmodel.Patient(patience))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,13 +71,20 @@ type site struct {
 // open starts a website; change may alter its configuration.
 func open(t testing.TB, change func(*website.Config)) *site {
 	t.Helper()
+	return openPools(t, readmodel.Patient(patience), change)
+}
+
+// openPools is open with other bounds of the reads.
+func openPools(t testing.TB, p readmodel.Pools, change func(*website.Config)) *site {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	url := pgtest.New(t, "migrated", readmodel.Migrate)
 	s := &site{t: t, ctx: ctx, url: url, clock: &clock{now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}}
 	s.log = memory.New(memory.Config{BeatTTL: time.Hour, Clock: s.clock.read})
 	s.suite = definitions(t)
 	s.control = &control.Control{Log: s.log, Dispatch: s.log, Clock: s.clock.read, Suites: func(context.Context) ([]events.SuiteName, error) { return []events.SuiteName{s.suite.Name}, nil }}
-	reader, err := readmodel.OpenPools(ctx, url, readmodel.Pools{Tracer: &s.reads})
+	p.Tracer = &s.reads
+	reader, err := readmodel.OpenPools(ctx, url, p)
 	if err != nil {
 		t.Fatal(err)
 	}

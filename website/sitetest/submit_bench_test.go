@@ -71,7 +71,7 @@ func openDesk(b *testing.B) *desk {
 	if _, err := d.js.CreateStream(b.Context(), natsjs.StreamConfig{Name: "RAW", Subjects: []string{"raw.>"}, AllowDirect: true, AllowAtomicPublish: true}); err != nil {
 		b.Fatal(err)
 	}
-	reader, err := readmodel.OpenPools(b.Context(), pgtest.New(b, "migrated", readmodel.Migrate), readmodel.Pools{})
+	reader, err := readmodel.OpenPools(b.Context(), pgtest.New(b, "migrated", readmodel.Migrate), readmodel.Patient(patience))
 	if err != nil {
 		b.Fatal(err)
 	}
