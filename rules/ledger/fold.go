@@ -43,17 +43,11 @@ func (l *Ledger) Take(m events.Stored) (events.Fact, error) {
 // Fold applies one event that is on the subject of its fact, as if the log had stored it when it was decided.
 func (l *Ledger) Fold(e events.Recorded) { l.foldOn(e.Fact.Subject(), e, e.Time) }
 
-// forgetEvery is after how many events the ledger looks through all that waits for a report. It is prime, so a log whose events come in a
-// pattern meets it.
-const forgetEvery = 997
-
 // foldOn applies one event of a subject. In earlier versions some facts had another subject. It cannot fail: if the log
 // says it, it happened.
 func (l *Ledger) foldOn(subject events.Subject, e events.Recorded, stored time.Time) {
 	l.Seq, l.at, l.stored = e.Seq, e.Time, stored
-	if e.Seq%forgetEvery == 0 {
-		l.Outbox.forget(stored)
-	}
+	l.Outbox.forget(e.Seq, stored)
 	if l.foldGitHub(e) { // deliveries and comments hold their own versions
 		return
 	}
