@@ -172,11 +172,14 @@ func (j JobSpec) First() JobID {
 	return JobID("j" + shortHash(parts...))
 }
 
+// maxRounds is how many rounds a job can have: more than were ever made.
+const maxRounds = 10_000
+
 // Earlier returns the ids of the rounds before j.
 func (j JobSpec) Earlier() []JobID {
 	var ids []JobID
 	round := JobSpec{ID: j.First()}
-	for ; round.Round < j.Round; round = round.Again() {
+	for ; round.Round < min(j.Round, maxRounds); round = round.Again() {
 		ids = append(ids, round.ID)
 	}
 	return ids

@@ -8,6 +8,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/graph"
 	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/request"
 )
 
 // graphCreated begins a graph that has no jobs yet. It refuses one that no request could have at this time, and one that
@@ -15,8 +16,7 @@ import (
 func (s *state) graphCreated(m moment, f events.GraphCreated) {
 	key := graphKey{f.RequestID, f.Graph}
 	r := s.requests[f.RequestID]
-	if r == nil || s.graphs[key] != nil || !storable(f.RequestID) || f.Graph < 0 || f.Jobs < 1 || f.Jobs > graph.MaxJobs ||
-		f.Needs < 0 || f.Needs > graph.MaxNeeds || !mayHave(r, f.Kind) {
+	if r == nil || s.graphs[key] != nil || !storable(f.RequestID) || !request.MayBegin(r.State, f) {
 		s.refused++
 		return
 	}
@@ -40,18 +40,6 @@ func deadline(text string) *time.Time {
 	return pointer(at.UTC())
 }
 
-// mayHave reports whether a request can be given a graph of a kind now. Those that people wish for come in any state.
-func mayHave(r *requestRow, kind events.GraphKind) bool {
-	switch kind {
-	case events.GraphInitial, events.GraphBackfill:
-		return r.State == events.StateInProgress
-	case events.GraphRepair, events.GraphRetrigger, events.GraphNoise, events.GraphAdded, events.GraphExternal:
-		return true
-	case events.GraphRerun, events.GraphForce: // no graph of their own
-	}
-	return false
-}
-
 // jobsOfGraph gives the jobs of an event their places in a graph, and notes what they need. made says which of them the
 // event has made.
 func (s *state) jobsOfGraph(m moment, f events.JobsCreated, made []bool) {
@@ -65,9 +53,11 @@ func (s *state) jobsOfGraph(m moment, f events.JobsCreated, made []bool) {
 		s.runAgain(m, g, f, made)
 	default:
 		g.countCopies(f.Jobs)
-		g.rankJobs(f)
 		for i, spec := range f.Jobs {
-			s.name(g, events.SharedJob{Number: part.First + i, ID: spec.ID, Optional: spec.Optional})
+			if !s.name(g, events.SharedJob{Number: part.First + i, ID: spec.ID, Optional: spec.Optional}) {
+				continue
+			}
+			g.rankJob(part, i)
 			if made[i] {
 				s.seat(g, part.First+i, spec.ID)
 			}
@@ -97,12 +87,12 @@ func (s *state) jobsOfGraph(m moment, f events.JobsCreated, made []bool) {
 	}
 }
 
-// name gives a number of a graph its job.
-func (s *state) name(g *openGraph, j events.SharedJob) {
+// name gives a number of a graph its job, once.
+func (s *state) name(g *openGraph, j events.SharedJob) bool {
 	known := j.Outcome == "" || j.Outcome == events.Success || j.Outcome == events.Failure || j.Outcome == events.Cancelled
 	if g.row.Sealed || !g.has(j.Number) || g.jobs[j.Number] != "" || j.ID == "" || !storable(j.ID) || !known {
 		s.refused++
-		return
+		return false
 	}
 	g.rules.Add(j.Number, j.Optional, j.Outcome)
 	if row := s.jobs[j.ID]; row != nil && row.Place > 0 && !row.State.Terminal() {
@@ -113,6 +103,7 @@ func (s *state) name(g *openGraph, j events.SharedJob) {
 	}
 	g.jobs[j.Number] = j.ID
 	s.enter(g, j.Number, j.ID)
+	return true
 }
 
 // need notes what a job of a graph needs. A need that cannot be is counted as named.

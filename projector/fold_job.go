@@ -110,7 +110,11 @@ func (s *state) jobDispatched(m moment, f events.JobDispatched) {
 	if s.works[lane] == nil {
 		s.works[lane] = &laneRow{Target: lane.Target, Set: lane.Set, Dispatched: map[uint64]events.JobID{}}
 	}
-	s.works[lane].Dispatched[f.Place] = f.Job.ID
+	work := job.Work{Dispatched: s.works[lane].Dispatched, Places: s.works[lane].places()}
+	if !work.Dispatch(f) {
+		s.refused++
+		return
+	}
 	s.dirtyLanes[lane] = true
 	if j := s.jobFor(lane, f.Job.ID); j != nil && s.live(m, j, f) {
 		j.bind(lane)
@@ -122,6 +126,15 @@ func (s *state) jobDispatched(m moment, f events.JobDispatched) {
 			s.touchQueue(m) // the job comes before those of the main queue now, or is on another lane than was expected
 		}
 	}
+}
+
+// places returns the newest place of the lane.
+func (l *laneRow) places() uint64 {
+	newest := l.Place
+	for place := range l.Dispatched {
+		newest = max(newest, place)
+	}
+	return newest
 }
 
 // foldWork applies a fact about the work of a lane: to the lane, to its attempt, and to its job.

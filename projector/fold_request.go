@@ -4,6 +4,7 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/readmodel"
 	"github.com/tachobench/tacho/rules/job"
+	"github.com/tachobench/tacho/rules/request"
 )
 
 // foldRequest applies a fact of a request's life.
@@ -71,11 +72,7 @@ func (s *state) openRequest(id events.RequestID) *requestRow {
 }
 
 func (s *state) requestCreated(m moment, f events.RequestCreated) {
-	if s.requests[f.RequestID] != nil || f.State != events.StateWaitingForArtifacts && f.State != events.StateArtifactsReady {
-		s.refused++
-		return
-	}
-	if _, err := events.ParseRequestKind(string(f.Kind)); err != nil {
+	if s.requests[f.RequestID] != nil || !request.Begins(f) {
 		s.refused++
 		return
 	}

@@ -33,17 +33,16 @@ func (g *openGraph) place(number int) (costMS *int64, rank *int) {
 	return &g.costs[number], &g.ranks[number]
 }
 
-// rankJobs notes the costs and ranks of the new jobs of a graph.
-func (g *openGraph) rankJobs(f events.JobsCreated) {
-	for i := range f.Jobs {
-		if i < len(f.Graph.Rank) {
-			cost := int64(0)
-			if i < len(f.Graph.CostMS) {
-				cost = f.Graph.CostMS[i]
-			}
-			g.rank(f.Graph.First+i, cost, f.Graph.Rank[i])
-		}
+// rankJob notes the cost and rank of a new job of a graph, by its place in the event. A later event does not change them.
+func (g *openGraph) rankJob(part *events.GraphPart, i int) {
+	if i >= len(part.Rank) {
+		return
 	}
+	cost := int64(0)
+	if i < len(part.CostMS) {
+		cost = part.CostMS[i]
+	}
+	g.rank(part.First+i, cost, part.Rank[i])
 }
 
 // seat notes in a job where it stands in the graph that it was made in.

@@ -71,6 +71,22 @@ func TestRanksInTheTables(t *testing.T) {
 	}
 }
 
+// TestTheFirstRankOfAJobStays, in whatever batches the events come: a second event for the same numbers of a graph ranks nothing.
+func TestTheFirstRankOfAJobStays(t *testing.T) {
+	s := newStory(t)
+	specs := rankedGraph(s, "sha1", []events.Lane{lanes[0], lanes[0]}, []int{1, 0})
+	s.tell(events.JobsCreated{RequestID: requestID("sha1"), Jobs: specs, Graph: &events.GraphPart{Rank: []int{3, 4}, CostMS: []int64{5, 6}}})
+	s.tell(events.RequestCancelled{RequestID: requestID("sha1"), Reason: "asked"}) // the graph is written once more
+	url := project(t, s.stored, 1)
+	if diff := cmp.Diff(contents(t, project(t, s.stored, 1000)), contents(t, url)); diff != "" {
+		t.Errorf("in one batch (-) and in many (+):\n%s", diff)
+	}
+	graphs, err := open(t, url).Graphs(t.Context(), requestID("sha1"))
+	if err != nil || len(graphs) != 1 || *graphs[0].Nodes[0].Rank != 1 || *graphs[0].Nodes[1].Rank != 0 {
+		t.Errorf("%+v, %v", graphs, err)
+	}
+}
+
 // TestEstimatesPlayNeeds: a job that waits for one on another lane begins after it.
 func TestEstimatesPlayNeeds(t *testing.T) {
 	s := newStory(t)

@@ -53,16 +53,23 @@ func AgreeOnFewer(t *testing.T, begin func() Fold) {
 	agree(t, stories/5, begin)
 }
 
+// seeds returns the first of so many seeds. TACHO_SEED names the only one.
+func seeds(t testing.TB, count uint64) (first, n uint64) {
+	t.Helper()
+	s := os.Getenv("TACHO_SEED")
+	if s == "" {
+		return uint64(time.Now().UnixNano()), count
+	}
+	seed, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seed, 1
+}
+
 func agree(t *testing.T, count uint64, begin func() Fold) {
 	t.Helper()
-	first := uint64(time.Now().UnixNano())
-	if s := os.Getenv("TACHO_SEED"); s != "" {
-		seed, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		first, count = seed, 1
-	}
+	first, count := seeds(t, count)
 	for i := range count {
 		s, fold := Tell(first+i), begin()
 		var told []events.Recorded

@@ -11,7 +11,7 @@ func Counts(l Lane, f events.WorkFact, dispatched func(place uint64) (events.Job
 	begins := func(place uint64, id events.JobID) bool {
 		next := place == l.Place+1 && l.Phase == Ended || l.Place == 0
 		waiting, ok := dispatched(place)
-		return ok && waiting == id && (next || place == l.Place && l.Phase == Open)
+		return place > 0 && ok && waiting == id && (next || place == l.Place && l.Phase == Open)
 	}
 	holds := func(token events.Seq, place uint64, id events.JobID, name events.CollectorName) bool {
 		return l.holds(token) == nil && place == l.Place && id == l.JobID && name == l.Collector

@@ -16,13 +16,18 @@ type Work struct {
 	Places uint64
 }
 
-// Dispatch records that a job was dispatched to the lane.
-func (w *Work) Dispatch(f events.JobDispatched) {
+// Dispatch records that a job was dispatched to the lane, and reports whether it counts: places begin at 1, and none is given
+// twice.
+func (w *Work) Dispatch(f events.JobDispatched) bool {
+	if f.Place <= w.Places {
+		return false
+	}
 	if w.Dispatched == nil {
 		w.Dispatched = map[uint64]events.JobID{}
 	}
 	w.Dispatched[f.Place] = f.Job.ID
-	w.Places = max(w.Places, f.Place)
+	w.Places = f.Place
+	return true
 }
 
 // Take applies a fact on the work of the lane that was recorded at seq, and reports whether it counts (see Counts). A

@@ -25,20 +25,27 @@ func (j *Job) chunk() *events.Chunk {
 	return &events.Chunk{Number: j.of.more.number, Of: j.of.more.of}
 }
 
+// takes reports whether a chunk with its units is the one that the job is.
+func (j *Job) takes(c *events.Chunk) bool {
+	m := j.of.more
+	return c != nil && len(c.Units) > 0 && m != nil && m.of > 0 && m.number == c.Number && m.of == c.Of
+}
+
 // others calls f with the other chunks of the same job, each in its first round, and with the chunk itself.
 func others(spec events.JobSpec, f func(events.JobSpec)) {
-	for n := range spec.Chunk.Of {
+	for n := range min(spec.Chunk.Of, suite.MaxChunks) { // more were never made
 		spec.Chunk, spec.Round = &events.Chunk{Number: n + 1, Of: spec.Chunk.Of}, 0
 		spec.ID = spec.First()
 		f(spec)
 	}
 }
 
-// madeChunks notes what chunks measure that were made in a later round, and those that find nothing left.
-func (l *Ledger) madeChunks(jobs []events.JobSpec) {
-	for _, spec := range jobs {
+// madeChunks notes what chunks measure that were made in a later round, and those that find nothing left. made says which of the
+// jobs are new.
+func (l *Ledger) madeChunks(jobs []events.JobSpec, made []bool) {
+	for i, spec := range jobs {
 		j := l.Jobs[spec.ID]
-		if spec.Chunk == nil || j == nil {
+		if spec.Chunk == nil || j == nil || !made[i] || j.chunk() == nil {
 			continue
 		}
 		first := spec.First()

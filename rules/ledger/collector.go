@@ -13,7 +13,7 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 	if c.Removed {
 		return
 	}
-	before, took, process, key := c.Lane(), c.Takes(), c.Instance, keyOf(c.Standing)
+	was, before, took, process, key := *c, c.Lane(), c.Takes(), c.Instance, keyOf(c.Standing)
 	c.Standing = job.Stand(c.Standing, f, l.at)
 	l.rekey(f.Whose(), key, keyOf(c.Standing))
 	// The others change only the standing.
@@ -51,9 +51,13 @@ func (l *Ledger) foldCollector(f events.CollectorFact) {
 		l.lane(c.Lane()).Takers++
 	}
 	l.touchAll() // those that it serves, stands by for or executes a job of
-	l.foldSlot(c, took)
+	l.foldSlot(&was, c)
 	if _, online := f.(events.CollectorOnline); online {
-		l.noteServer(c.Lane())
+		for _, lane := range l.LaneOrder {
+			if l.Lanes[lane].Assignment.Serving == f.Whose() { // mostly the one that it is registered for
+				l.noteServer(lane)
+			}
+		}
 	}
 	for _, lane := range []events.Lane{before, c.Lane()} {
 		if lane != (events.Lane{}) {

@@ -7,7 +7,6 @@ import (
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/rules/job"
 	"github.com/tachobench/tacho/rules/request"
-	"github.com/tachobench/tacho/rules/suite"
 )
 
 // Take folds one stored event and returns its fact, or nil for litter and for events that it does not decode. It does
@@ -130,6 +129,7 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 	_, pending := l.Pending[id]
 	l.recall(id)
 	defer l.releaseJobs(id)
+	waits := pending && !l.Running[id]
 	l.reseat(l.seatedBy(id, f), func() {
 		l.evolve(id, f, e.Time)
 		l.prioritise(id, f)
@@ -146,16 +146,19 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 	case events.RequestFailed:
 		l.foldPoison(id)
 	case events.RequestStarted:
+		l.Owed = max(l.Owed-1, 0) + f.Jobs + f.Backfill + f.Graphs
+		if !waits {
+			break
+		}
 		l.Moved = later(l.Moved, l.stored)
 		l.share(id, f.Shared)
-		l.Owed = max(l.Owed-1, 0) + f.Jobs + f.Backfill + f.Graphs
 		l.Backfilled[id] = f.Backfill > 0 || l.parentHasAll(id)
 		l.noteLate(id)
 	case events.JobsCreated:
-		l.foldJobs(f)
+		made := l.foldJobs(f)
 		if f.Graph != nil {
 			l.takeUp(id, f)
-			l.foldPart(f)
+			l.foldPart(f, made)
 		}
 		l.mend(id)
 		l.Owed = max(0, l.Owed-len(f.Jobs))
@@ -175,14 +178,14 @@ func (l *Ledger) foldRequest(f events.RequestFact, e events.Recorded) {
 		l.stop(id)
 	case events.RequestCancelled:
 		for _, g := range l.Graphs[id] {
-			if g.Kind.Sampled() || g.Kind == events.GraphAdded {
+			if pending && (g.Kind.Sampled() || g.Kind == events.GraphAdded) {
 				l.cancelGraph(g)
 			}
 		}
 		l.stop(id)
 	case events.RequestCancelledWithJobs:
-		for _, lane := range l.Lanes { // its version had no matched jobs
-			l.withdraw(f, slices.Clone(lane.Queued[id]))
+		if pending {
+			l.withdraw(f, l.ownJobs(id))
 		}
 		l.stop(id)
 	case events.JobsWithdrawn:
@@ -199,6 +202,9 @@ func (l *Ledger) evolve(id events.RequestID, f events.RequestFact, at time.Time)
 	r := request.Evolve(before, f, at)
 	if !r.Exists() {
 		return
+	}
+	if !before.Exists() && l.busy[id] > 0 {
+		r.Jobs = l.madeBefore(id)
 	}
 	l.Requests[id] = &r
 	l.unsort(&before)
@@ -285,38 +291,6 @@ func (l *Ledger) sort(r *request.Request) {
 	}
 }
 
-func (l *Ledger) foldJobs(f events.JobsCreated) {
-	defer l.madeChunks(f.Jobs)
-	for _, spec := range f.Jobs {
-		if l.revive(spec) == nil {
-			j := l.names.job(spec, justMade)
-			l.Jobs[spec.ID] = j
-			if f.Graph == nil {
-				l.lineUp(j, f.RequestID)
-			} else {
-				j.course = justGraphed
-			}
-			if spec.Round > 0 { // a new round gets a new budget
-				l.artifact(spec.Artifact, func(a *Artifact) { a.Since = time.Time{} })
-			}
-		}
-		l.wants(spec.ID, f.RequestID, f.Key)
-	}
-}
-
-// lineUp puts a new job into the line behind the others of its request.
-func (l *Ledger) lineUp(j *Job, maker events.RequestID) {
-	if j.like.Matched {
-		l.near(j)
-		l.ready(j, l.at)
-	}
-	line := l.lineOf(j)
-	line.Queued[maker] = slices.Insert(line.Queued[maker], l.standsBefore(line.Queued[maker], j), j.ID)
-	j.lined = true
-	l.noteAlike(j)
-	l.noteUnserved(j.Lane())
-}
-
 // mend takes a request out of Torn if none of the jobs that it knows is cancelled any more. One that waits for a round of
 // another request stays: that round can be cancelled, too.
 func (l *Ledger) mend(id events.RequestID) {
@@ -392,6 +366,14 @@ func (l *Ledger) Unwanted(id events.RequestID) []events.JobID {
 	return out
 }
 
+// ownJobs returns the jobs that a request had made and that are in memory, in their order.
+func (l *Ledger) ownJobs(id events.RequestID) []events.JobID {
+	return slices.DeleteFunc(slices.Clone(l.Requests[id].Jobs), func(job events.JobID) bool {
+		j, ok := l.Jobs[job]
+		return !ok || j.of.request != id
+	})
+}
+
 // withdraw ends those of the jobs that are on no lane.
 func (l *Ledger) withdraw(f events.Fact, jobs []events.JobID) {
 	for _, id := range jobs {
@@ -401,15 +383,18 @@ func (l *Ledger) withdraw(f events.Fact, jobs []events.JobID) {
 		}
 		l.live(j, f, l.Seq)
 		if j.State.Terminal() {
-			l.unqueue(j)
 			l.noteUnserved(j.Lane())
 			l.rest(j)
 		}
 	}
 }
 
-// unqueue takes a job out of the queue for dispatch.
+// unqueue takes a job out of the queue for dispatch, if it is in it.
 func (l *Ledger) unqueue(j *Job) {
+	delete(l.Empty, j.ID)
+	if !j.lined {
+		return
+	}
 	line := l.lineOf(j)
 	waiting := line.Queued[j.of.request]
 	switch i := slices.Index(waiting, j.ID); {
@@ -421,7 +406,6 @@ func (l *Ledger) unqueue(j *Job) {
 	}
 	j.lined = false
 	l.noteAlike(j)
-	delete(l.Empty, j.ID)
 	line.Queued[j.of.request] = waiting
 	if len(waiting) == 0 {
 		delete(line.Queued, j.of.request)
@@ -432,19 +416,27 @@ func (l *Ledger) unqueue(j *Job) {
 }
 
 func (l *Ledger) foldDispatched(f events.JobDispatched, e events.Recorded) {
+	l.Binding = max(l.Binding-1, 0)
+	if f.Job.Matched && f.Job.On == nil {
+		return // to no lane
+	}
 	lane := l.lane(f.Job.Lane())
-	lane.Work.Dispatch(f)
+	if !lane.Work.Dispatch(f) {
+		return
+	}
 	j := l.revive(f.Job)
+	if j != nil && j.Lane() != f.Job.Lane() && (!j.like.Matched || j.On != (events.Lane{})) {
+		l.bury(j)
+		j = nil // it has another lane
+	}
 	if j == nil || j.State.Terminal() || j.Place > 0 {
 		f.Share = nil // what was withdrawn at the same moment is charged to no account
 	}
 	lane.Dispatches[f.Place] = Dispatch{Seq: e.Seq, Job: f.Job, Since: job.Time(f.Since), Attempt: f.Attempt, Lost: f.Lost, Share: f.Share, Ready: l.readyOf(j)}
 	l.charge(f.Share)
 	l.reserve(lane, f.Job)
-	l.Binding = max(l.Binding-1, 0)
 	if j != nil {
 		l.live(j, f, e.Seq)
-		l.unqueue(j)
 		if !j.like.Matched {
 			lane.Entered[j.of.request] = true
 		}
@@ -557,10 +549,13 @@ func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 			if c.Life, _ = job.Live(c.Life, f, seq, l.at); c.Token == seq {
 				c.Since = l.stored
 			}
-			bind(c, f)
+			bind(c, j, f)
 			c.Collector = events.CollectorName(l.names.once(string(c.Collector)))
 		})
 	})
+	if j.State != events.JobQueued || j.Place > 0 { // whatever stands in the log before: it waits in no line any more
+		l.unqueue(j)
+	}
 	if place == 0 && j.Place > 0 {
 		l.beginInGraphs(j)
 	}
@@ -578,18 +573,4 @@ func (l *Ledger) live(j *Job, f events.Fact, seq events.Seq) {
 		}
 	}
 	l.endInGraphs(j)
-}
-
-func (l *Ledger) foldDefinitions(f events.DefinitionsPublished) {
-	if !f.Aside {
-		l.mendPoison(f.Suite)
-		l.Lines[f.Suite] = l.Lines[f.Suite].Evolve(f)
-	}
-	d, err := suite.Parse(f.Content)
-	if err != nil {
-		l.Unusable[f.Digest] = err.Error()
-		return
-	}
-	delete(l.Unusable, f.Digest)
-	l.Definitions[f.Digest] = d
 }

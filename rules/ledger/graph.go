@@ -42,8 +42,11 @@ type place struct {
 	number int
 }
 
-// foldGraphCreated begins a graph. Its jobs and needs follow.
+// foldGraphCreated begins a graph. Its jobs and needs follow. It begins none that its request cannot have, and none twice.
 func (l *Ledger) foldGraphCreated(f events.GraphCreated) {
+	if r := l.Requests[f.RequestID]; r == nil || !request.MayBegin(r.State, f) || l.graph(f.RequestID, f.Graph) != nil {
+		return
+	}
 	states := graph.New(f.Jobs, f.Needs)
 	if f.OnFailure == events.FailFast {
 		states.FailFast()
@@ -81,7 +84,7 @@ func (l *Ledger) foldGraphEnded(f events.GraphEnded) {
 	l.reseat(g.Jobs, func() {
 		for number, id := range g.Jobs {
 			l.leave(id, place{g, number})
-			l.Blocked -= one(g.States.State(number) == graph.Blocked)
+			l.Blocked -= one(g.countsBlocked(number))
 		}
 	})
 	left := slices.DeleteFunc(slices.Clone(l.Graphs[f.RequestID]), func(other *Graph) bool { return other == g })
@@ -183,7 +186,15 @@ func (l *Ledger) graph(id events.RequestID, number int) *Graph {
 func (l *Ledger) enter(id events.JobID, at place) {
 	at.graph.Jobs[at.number] = id
 	l.in[id] = append(slices.Clip(l.in[id]), at)
+	if len(l.in[id]) > 1 { // the order is the one that a snapshot gives
+		slices.SortStableFunc(l.in[id], func(a, b place) int {
+			return cmp.Or(cmp.Compare(a.graph.Request, b.graph.Request), cmp.Compare(l.indexOf(a.graph), l.indexOf(b.graph)), cmp.Compare(a.number, b.number))
+		})
+	}
 }
+
+// indexOf returns the place of a graph among those of its request.
+func (l *Ledger) indexOf(g *Graph) int { return slices.Index(l.Graphs[g.Request], g) }
 
 func (l *Ledger) leave(id events.JobID, at place) {
 	left := slices.DeleteFunc(slices.Clone(l.in[id]), func(p place) bool { return p == at })
@@ -192,21 +203,21 @@ func (l *Ledger) leave(id events.JobID, at place) {
 	}
 }
 
-// foldPart gives the jobs of an event, which exist by now, their numbers. A graph that is complete then is settled.
-func (l *Ledger) foldPart(f events.JobsCreated) {
-	g := l.graph(f.RequestID, f.Graph.Graph)
-	if g == nil {
+// foldPart gives the jobs of an event, which exist by now, their numbers; made says which of them it has made. A graph that is
+// complete then is settled.
+func (l *Ledger) foldPart(f events.JobsCreated, made []bool) {
+	g, again := l.graph(f.RequestID, f.Graph.Graph), f.Graph.Again
+	if g == nil || len(again) > 0 && len(again) != len(f.Jobs) {
 		return
 	}
 	for i, spec := range f.Jobs {
-		if len(f.Graph.Again) > 0 {
-			if i < len(f.Graph.Again) {
-				l.runAgain(g, f.Graph.Again[i], spec.ID)
+		if len(again) > 0 {
+			if made[i] {
+				l.runAgain(g, again[i], spec.ID)
 			}
 			continue
 		}
-		l.number(g, events.SharedJob{Number: f.Graph.First + i, ID: spec.ID, Optional: spec.Optional})
-		if i < len(f.Graph.Rank) {
+		if l.number(g, events.SharedJob{Number: f.Graph.First + i, ID: spec.ID, Optional: spec.Optional}) && i < len(f.Graph.Rank) {
 			g.rank(f.Graph.First+i, f.Graph.Rank[i])
 		}
 	}
@@ -233,11 +244,11 @@ func (l *Ledger) foldPart(f events.JobsCreated) {
 	}
 }
 
-// number gives a job its number. Of a job that had ended before the event, the event knows how, and with which outputs.
-func (l *Ledger) number(g *Graph, s events.SharedJob) {
+// number gives a job its number, once. Of a job that had ended before the event, the event knows how, and with which outputs.
+func (l *Ledger) number(g *Graph, s events.SharedJob) bool {
 	number, id, outputs := s.Number, s.ID, s.Outputs
-	if number < 0 || number >= len(g.Jobs) || g.Jobs[number] != "" {
-		return
+	if number < 0 || number >= len(g.Jobs) || g.Jobs[number] != "" || id == "" || s.Outcome != "" && !ends(s.Outcome) {
+		return false
 	}
 	if s.Outcome == "" {
 		if state := l.StateOf(id); state.Terminal() {
@@ -255,6 +266,25 @@ func (l *Ledger) number(g *Graph, s events.SharedJob) {
 	}
 	g.block(l.laneOf(id), 1)
 	l.Blocked++
+	return true
+}
+
+// ends reports whether a job can end so.
+func ends(o events.Outcome) bool {
+	return o == events.Success || o == events.Failure || o == events.Cancelled
+}
+
+// countsBlocked reports whether a job is counted as blocked: until the graph is settled, all that are named are.
+func (g *Graph) countsBlocked(number int) bool {
+	return g.Jobs[number] != "" && (!g.States.Settled() || g.States.State(number) == graph.Blocked)
+}
+
+// reblock counts the places in which a job is blocked, once it is in memory, and with -1 before it leaves that: its lane is known
+// only there.
+func (l *Ledger) reblock(id events.JobID, n int) {
+	for _, at := range l.in[id] {
+		at.graph.block(l.laneOf(id), n*one(at.graph.countsBlocked(at.number)))
+	}
 }
 
 // block counts blocked jobs for the lane of a target; those of other jobs are not counted.
@@ -275,7 +305,7 @@ func (l *Ledger) laneOf(id events.JobID) events.Lane {
 
 // runAgain puts the next round of a job in its place in a graph, and in the added graphs of the request that have the job.
 func (l *Ledger) runAgain(g *Graph, number int, id events.JobID) {
-	if number < 0 || number >= len(g.Jobs) {
+	if number < 0 || number >= len(g.Jobs) || !g.States.Settled() || !g.States.State(number).Over() {
 		return
 	}
 	var also []place
@@ -482,7 +512,7 @@ func (l *Ledger) restoreGraphs() {
 					continue
 				}
 				l.in[job] = append(l.in[job], place{g, number})
-				blocked := one(g.States.State(number) == graph.Blocked)
+				blocked := one(g.countsBlocked(number))
 				g.block(l.laneOf(job), blocked)
 				l.Blocked += blocked
 			}

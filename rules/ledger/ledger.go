@@ -175,6 +175,8 @@ type Ledger struct {
 	Lines       map[events.SuiteName]suite.Lines
 	// Unusable says why definitions that were published cannot be used, by digest.
 	Unusable map[events.Digest]string
+	// Misnamed has the digests of the definitions that were published under another one. A collector refuses them.
+	Misnamed map[events.Digest]events.Digest
 
 	// Alerts are the alerts that stand, from all parts.
 	Alerts map[events.AlertKey]Alert
@@ -339,7 +341,7 @@ func New() *Ledger {
 		Roots: map[events.RequestID]string{}, Open: map[events.RequestID]int{}, Backfilled: map[events.RequestID]bool{}, Poison: map[events.RequestID]Poison{},
 		Graphs: map[events.RequestID][]*Graph{}, Graphed: map[events.RequestID]int{}, Amending: map[events.RequestID]bool{}, Over: map[events.RequestID]bool{}, Timed: map[events.RequestID]bool{}, in: map[events.JobID][]place{},
 		Jobs: map[events.JobID]*Job{}, busy: map[events.RequestID]int{}, Outputs: map[events.JobID][]Yielded{}, yielders: map[stored][]events.JobID{}, Done: map[events.Digest]Run{}, Alike: map[events.RequestID]map[events.JobID]bool{}, keys: keyed{map[events.JobID]events.Digest{}, map[events.Digest]map[events.JobID]bool{}}, Lengths: Lengths{}, Lanes: map[events.Lane]*Lane{}, Collectors: map[events.CollectorName]*Collector{}, Blamed: map[events.CollectorName]bool{}, Keys: map[string]events.CollectorName{},
-		Definitions: map[events.Digest]suite.Definitions{}, Lines: map[events.SuiteName]suite.Lines{}, Unusable: map[events.Digest]string{},
+		Definitions: map[events.Digest]suite.Definitions{}, Lines: map[events.SuiteName]suite.Lines{}, Unusable: map[events.Digest]string{}, Misnamed: map[events.Digest]events.Digest{},
 		Machines: map[events.MachineName]*Machine{}, Classes: map[string]*Class{},
 		Alerts: map[events.AlertKey]Alert{}, Deliveries: newDeliveries(), Outbox: newOutbox(),
 	}

@@ -114,6 +114,9 @@ func (l *Ledger) machine(name events.MachineName) *Machine {
 	if !ok {
 		m = &Machine{room: match.NewRoom(match.Offer{})}
 		l.Machines[name] = m
+		for _, c := range l.ordered() {
+			m.serve(c)
+		}
 	}
 	return m
 }
@@ -135,25 +138,52 @@ func (m *Machine) find(c *Class) (int, bool) {
 	return slices.BinarySearchFunc(m.serves, c.Number, func(c *Class, n share.Class) int { return cmp.Compare(c.Number, n) })
 }
 
-// foldSlot notes the machine of a collector, and how many of its collectors may take jobs.
-func (l *Ledger) foldSlot(c *Collector, took bool) {
-	if c.Registered == nil || c.Registered.Machine == "" {
+// foldSlot notes the machine of a collector, and how many of its collectors may take jobs. was is the collector before.
+func (l *Ledger) foldSlot(was, c *Collector) {
+	before, now := was.machine(), c.machine()
+	if before == "" && now == "" {
 		return
 	}
-	m := l.machine(c.Registered.Machine)
-	if lane := c.Lane(); !slices.Contains(m.Lanes, lane) {
-		m.Lanes = append(m.Lanes, lane)
-		l.lane(lane).Machine = c.Registered.Machine
+	if before != "" && was.Takes() {
+		l.machine(before).Takers--
 	}
-	if took {
-		m.Takers--
+	if now != "" && c.Takes() {
+		l.machine(now).Takers++
 	}
-	if c.Takes() {
-		m.Takers++
+	if now != "" && (before != now || was.Lane() != c.Lane()) {
+		l.foldLane(now, c.Lane())
 	}
-	if took != c.Takes() {
+	if was.Takes() != c.Takes() || before != now {
 		l.noteClasses()
 	}
+}
+
+// foldLane notes the machine of a lane. What was dispatched to the lane before has its place there.
+func (l *Ledger) foldLane(of events.MachineName, name events.Lane) {
+	lane := l.lane(name)
+	if lane.Machine == of {
+		return
+	}
+	if lane.Machine != "" {
+		before := l.machine(lane.Machine)
+		before.Lanes = slices.DeleteFunc(slices.Clone(before.Lanes), func(other events.Lane) bool { return other == name })
+		for _, d := range lane.Dispatches {
+			before.room.Free(held(d.Job))
+		}
+	}
+	m := l.machine(of)
+	m.Lanes, lane.Machine = append(m.Lanes, name), of
+	for _, d := range lane.Dispatches {
+		m.room.Reserve(held(d.Job))
+	}
+}
+
+// machine returns the machine that the collector is registered for; empty if it is registered for none.
+func (c *Collector) machine() events.MachineName {
+	if c.Registered == nil {
+		return ""
+	}
+	return c.Registered.Machine
 }
 
 // lineOf returns where a job waits for dispatch.
@@ -378,15 +408,15 @@ func (l *Ledger) restoreMachines() {
 }
 
 // bind notes the lane that a matched job is bound to, or that it is not bound any more.
-func bind(c *course, f events.Fact) {
+func bind(c *course, j *Job, f events.Fact) {
 	// The others bind nothing.
 	//exhaustive:ignore
 	switch f := f.(type) {
 	case events.JobDispatched:
-		if f.Job.Matched {
+		if j.like.Matched {
 			c.On = f.Job.Lane()
 		}
-		if f.Job.Chunk != nil && len(f.Job.Chunk.Units) > 0 {
+		if j.takes(f.Job.Chunk) {
 			c.Share = f.Job.Chunk
 		}
 	case events.JobMoved:
@@ -396,16 +426,16 @@ func bind(c *course, f events.Fact) {
 
 // back puts a job that left its place into the line again, where it stood before. since is since when it waits.
 func (l *Ledger) back(j *Job, since time.Time) {
-	if j.State != events.JobQueued || j.Place > 0 {
+	if j.State != events.JobQueued || j.Place > 0 || j.lined {
 		return
 	}
 	maker, line := j.of.request, l.lineOf(j)
 	waiting := line.Queued[maker]
 	var i int
-	if j.Graphed {
+	if r := l.Requests[maker]; j.Graphed || r == nil {
 		i = l.standsBefore(waiting, j)
 	} else {
-		order := l.Requests[maker].Jobs
+		order := r.Jobs
 		at := slices.Index(order, j.ID)
 		i = slices.IndexFunc(waiting, func(id events.JobID) bool { return slices.Index(order, id) > at })
 	}

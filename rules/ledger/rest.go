@@ -58,6 +58,7 @@ func (l *Ledger) revive(identity events.JobSpec) *Job {
 		j = l.names.job(j.Spec(), j.course)
 		j.resting = true
 		l.Jobs[identity.ID] = j
+		l.reblock(identity.ID, 1)
 		l.unspend(identity.ID)
 	}
 	return j
@@ -124,6 +125,7 @@ func (l *Ledger) bury(j *Job) {
 	if !j.resting || slices.ContainsFunc(j.wantedBy(), func(w Wanter) bool { return l.Requests[w.Request] != nil }) {
 		return
 	}
+	l.reblock(j.ID, -1)
 	l.Past.add(j)
 	delete(l.Jobs, j.ID)
 	l.names.bury(*j.of)

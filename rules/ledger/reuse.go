@@ -216,7 +216,6 @@ func (l *Ledger) foldReused(f events.JobReused) {
 	}
 	l.inherit(j.ID, f.From)
 	l.live(j, f, l.Seq)
-	l.unqueue(j)
 	l.noteUnserved(j.Lane())
 	l.Outbox.finished(j.of.request, News{l.Seq, l.stored})
 	l.Moved = later(l.Moved, l.stored)

@@ -161,11 +161,16 @@ func (q *Seats) add(at share.Leaf, n int) {
 	add(q.Of, at.Account, n)
 }
 
+// seatsOf returns the seats of some jobs. A list may name a job twice; it has its seats once.
 func (l *Ledger) seatsOf(jobs []events.JobID) (out []seat) {
+	seen := map[events.JobID]bool{}
 	for _, id := range jobs {
 		j, ok := l.Jobs[id]
-		if !ok {
+		if !ok || seen[id] {
 			continue
+		}
+		if len(jobs) > 1 {
+			seen[id] = true
 		}
 		l.seats(j, func(leaf share.Leaf, item share.Item) {
 			out = append(out, seat{leaf, l.lineOf(j).class, item, !l.able(j)})
@@ -178,6 +183,9 @@ func (l *Ledger) seatsOf(jobs []events.JobID) (out []seat) {
 func (l *Ledger) seatedBy(id events.RequestID, f events.RequestFact) []events.JobID {
 	r, ok := l.Requests[id]
 	if !ok {
+		if _, creates := f.(events.RequestCreated); creates && l.busy[id] > 0 {
+			return l.madeBefore(id)
+		}
 		return nil
 	}
 	// The others change no seat.
@@ -194,6 +202,17 @@ func (l *Ledger) seatedBy(id events.RequestID, f events.RequestFact) []events.Jo
 		return slices.Concat(r.Jobs, r.Shared)
 	}
 	return nil
+}
+
+// madeBefore returns the jobs that stand in the log before the request that wants them.
+func (l *Ledger) madeBefore(id events.RequestID) (jobs []events.JobID) {
+	for job, j := range l.Jobs {
+		if slices.ContainsFunc(j.wantedBy(), func(w Wanter) bool { return w.Request == id }) {
+			jobs = append(jobs, job)
+		}
+	}
+	slices.Sort(jobs)
+	return jobs
 }
 
 // keepPlace holds the place of an account in the tree while a request of it could start, as if a job waited. Else an

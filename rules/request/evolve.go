@@ -11,7 +11,7 @@ import (
 // that has ended change nothing, except wishes and the jobs made for them.
 func Evolve(r Request, f events.Fact, at time.Time) Request {
 	if created, ok := f.(events.RequestCreated); ok {
-		if r.Exists() {
+		if r.Exists() || !Begins(created) {
 			return r
 		}
 		return fromCreated(created, at)
@@ -40,7 +40,9 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 		r.shares(f.Graph)
 		r.answered(f.Key)
 	case events.GraphCreated:
-		r.Graphs = append(slices.Clip(r.Graphs), OpenGraph{Number: f.Graph, Kind: f.Kind, Priority: f.Priority})
+		if MayBegin(r.State, f) && !slices.ContainsFunc(r.Graphs, func(g OpenGraph) bool { return g.Number == f.Graph }) {
+			r.Graphs = append(slices.Clip(r.Graphs), OpenGraph{Number: f.Graph, Kind: f.Kind, Priority: f.Priority})
+		}
 	case events.PriorityChanged:
 		if f.Graph == nil {
 			break
@@ -75,7 +77,11 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 			r.Priority = f.To
 		}
 	case events.RequestStarted:
-		r.State, r.StartedAt, r.Definitions, r.Shared = events.StateInProgress, at, f.Definitions, f.Shared
+		if r.State == events.StateInProgress {
+			break // it starts once
+		}
+		r.State, r.StartedAt, r.Definitions = events.StateInProgress, at, f.Definitions
+		r.Shared = append(slices.Clip(r.Shared), f.Shared...)
 		t := r.Troubles()
 		t.WaitsFor = ""
 		r.troubled(t)
@@ -100,6 +106,12 @@ func Evolve(r Request, f events.Fact, at time.Time) Request {
 		r.State, r.EndedAt = events.StateSuperseded, at
 	}
 	return r
+}
+
+// Begins reports whether a request begins with a fact: in a state and of a kind in which one can begin.
+func Begins(f events.RequestCreated) bool {
+	_, err := events.ParseRequestKind(string(f.Kind))
+	return err == nil && (f.State == events.StateWaitingForArtifacts || f.State == events.StateArtifactsReady)
 }
 
 // shares notes the jobs that other requests had made and that are jobs of this one, too, from now on.

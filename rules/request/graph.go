@@ -28,6 +28,22 @@ type Graph struct {
 	Rank   []int
 }
 
+// MayBegin reports whether a request in this state can be given the graph of a fact now. Those that people wish for come in any
+// state. A fact that no decider makes begins none, in no fold.
+func MayBegin(state events.RequestState, f events.GraphCreated) bool {
+	if f.Graph < 0 || f.Jobs < 1 || f.Jobs > graph.MaxJobs || f.Needs < 0 || f.Needs > graph.MaxNeeds {
+		return false
+	}
+	switch f.Kind {
+	case events.GraphInitial, events.GraphBackfill:
+		return state == events.StateInProgress
+	case events.GraphRepair, events.GraphRetrigger, events.GraphNoise, events.GraphAdded, events.GraphExternal:
+		return true
+	case events.GraphRerun, events.GraphForce: // no graph of their own
+	}
+	return false
+}
+
 // Need adds a need. Those of one job come one after the other.
 func (g *Graph) Need(n graph.Need) {
 	last := len(g.Needs) - 1

@@ -8,8 +8,8 @@ import (
 	"github.com/tachobench/tacho/events"
 )
 
-// maxChunks bounds the chunks of a job.
-const maxChunks = 256
+// MaxChunks bounds the chunks of a job.
+const MaxChunks = 256
 
 // Unit is a benchmark of a job, with how often it measures: that stands for what it costs.
 type Unit struct {
@@ -114,8 +114,8 @@ func (c *checker) chunks(path string, d Definitions, k Kind) {
 		c.report(join(path, "min"), "min is %d: use 1 or more", k.Chunks.Min)
 	case k.Chunks.Max < k.Chunks.Min:
 		c.report(join(path, "max"), "max is %d, below min: use %d or more", k.Chunks.Max, k.Chunks.Min)
-	case k.Chunks.Max > maxChunks:
-		c.report(join(path, "max"), "max is %d: use at most %d", k.Chunks.Max, maxChunks)
+	case k.Chunks.Max > MaxChunks:
+		c.report(join(path, "max"), "max is %d: use at most %d", k.Chunks.Max, MaxChunks)
 	}
 	if k.Chunks.Least != "" {
 		if least, err := time.ParseDuration(k.Chunks.Least); err != nil || least <= 0 {
