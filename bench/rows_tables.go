@@ -27,6 +27,7 @@ const (
 	rawBoth     = "decoded read, then COPY"
 	rawRows     = "SELECT of the same rows"
 	rawHeard    = "raw publish → received → INSERT → heard"
+	unread      = "the same statements, rows unread"
 )
 
 // rowsOfTables are about writing and reading the tables.
@@ -50,7 +51,7 @@ func rowsOfTables() []Row {
 		{
 			Name: "status", Work: "the queries of the status page", Run: status,
 			Figures: []Figure{
-				{Name: "150 pending", Unit: "ms", Better: lower, Goals: []Goal{{referenceSQL, 1}}},
+				{Name: "150 pending", Unit: "ms", Better: lower, Goals: []Goal{{referenceSQL, 1}, {unread, 2}}},
 				{Name: "5,000 pending", Unit: "ms", Better: lower, Goals: []Goal{{referenceSQL, 1}}},
 				{Name: "growth", Unit: "×", Better: lower, Goals: []Goal{{"", 2}}},
 			},
@@ -384,7 +385,7 @@ func status(ctx context.Context, b *Bed) ([]Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ours, theirs []func(context.Context) error
+	var ours, least, theirs []func(context.Context) error
 	for _, pending := range counts {
 		at, _, err := database.another(ctx, fmt.Sprintf("pending_%d", pending))
 		if err != nil {
@@ -405,7 +406,8 @@ func status(ctx context.Context, b *Bed) ([]Side, error) {
 		if err != nil {
 			return nil, err
 		}
-		reader, err := readmodel.Open(ctx, at)
+		var sent Statements
+		reader, err := readmodel.OpenPools(ctx, at, readmodel.Pools{Tracer: &sent})
 		if err == nil {
 			err = analyze(ctx, at)
 		}
@@ -413,7 +415,16 @@ func status(ctx context.Context, b *Bed) ([]Side, error) {
 			return nil, err
 		}
 		b.onEnd(func() error { reader.Close(); return nil })
-		ours = append(ours, func(ctx context.Context) error { _, err := reader.Status(ctx, time.Now()); return err })
+		page := func(ctx context.Context) error { _, err := reader.Status(ctx, time.Now()); return err }
+		if err := page(ctx); err != nil {
+			return nil, err
+		}
+		conn, again, err := sent.connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		b.onEnd(func() error { return conn.Close(context.WithoutCancel(ctx)) })
+		ours, least = append(ours, page), append(least, again)
 
 		r, err := b.reference(true, 2)
 		if err == nil {
@@ -440,7 +451,7 @@ func status(ctx context.Context, b *Bed) ([]Side, error) {
 			return append(found, found[1]/found[0]), nil
 		}}
 	}
-	return []Side{side("tacho", ours), side(referenceSQL, theirs)}, nil
+	return []Side{side("tacho", ours), side(unread, least), side(referenceSQL, theirs)}, nil
 }
 
 // analyze lets Postgres look at the tables of a database, as autovacuum does where it is on.
