@@ -161,7 +161,7 @@ func (i pastImage) restore() (Past, error) {
 	if _, err := binary.Decode(i.Jobs, binary.LittleEndian, list); err != nil {
 		return Past{}, err
 	}
-	p := Past{jobs: records{sorted: list}}
+	var p Past
 	for _, r := range i.Makers {
 		p.makers.number(r)
 	}
@@ -177,5 +177,6 @@ func (i pastImage) restore() (Past, error) {
 			return Past{}, errors.New("the jobs that have ended are out of order")
 		}
 	}
+	p.jobs.shelve(list)
 	return p, nil
 }

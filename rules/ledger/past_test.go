@@ -68,8 +68,9 @@ func TestRecordsAreAMap(t *testing.T) {
 		want := map[uint64]past{}
 		seed := rapid.Uint64().Draw(t, "seed")
 		random := rand.New(rand.NewPCG(seed, 1))
-		for range rapid.IntRange(0, 5*leastFresh).Draw(t, "steps") {
-			hash := random.Uint64N(4 * leastFresh)
+		const shelves, each = 1 << shelfBits, 4 * leastFresh
+		for range rapid.IntRange(0, 2*shelves*each).Draw(t, "steps") {
+			hash := random.Uint64N(shelves)<<(64-shelfBits) + random.Uint64N(each)
 			_, had := want[hash]
 			if random.IntN(3) == 0 {
 				if r.forget(hash) != had {
@@ -95,6 +96,11 @@ func TestRecordsAreAMap(t *testing.T) {
 		}
 		if !maps.Equal(got, want) || r.len() != len(want) {
 			t.Fatalf("%d records, length %d, want %d", len(got), r.len(), len(want))
+		}
+		var again records
+		again.shelve(slices.Collect(r.all()))
+		if !slices.Equal(slices.Collect(again.all()), slices.Collect(r.all())) || again.len() != len(want) {
+			t.Fatal("they are others once they were put into shelves again")
 		}
 	})
 }
