@@ -1,6 +1,7 @@
 package readmodel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,11 +53,9 @@ func Patient(within time.Duration) Pools {
 
 // withDefaults fills in the times that are not set.
 func (p Pools) withDefaults() Pools {
-	for field, usual := range map[*time.Duration]time.Duration{&p.Patience: quickPatience, &p.LockWithin: lockWithin, &p.LongWithin: longWithin} {
-		if *field == 0 {
-			*field = usual
-		}
-	}
+	p.Patience = cmp.Or(p.Patience, quickPatience)
+	p.LockWithin = cmp.Or(p.LockWithin, lockWithin)
+	p.LongWithin = cmp.Or(p.LongWithin, longWithin)
 	return p
 }
 

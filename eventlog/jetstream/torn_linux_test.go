@@ -18,7 +18,7 @@ import (
 // not called stored. When there is room and the log was opened again, it is stored as a whole, and the same process goes on.
 func TestADiskThatTearsABatch(t *testing.T) {
 	tinydisk.Run(t, 24, func(t *testing.T, dir string) {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		server := start(t, natsserver.Config{Dir: dir + "/log"})
 		nc := connect(t, server)
