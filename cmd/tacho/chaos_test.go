@@ -198,7 +198,7 @@ func (c *chaos) judge() {
 				c.t.Errorf("%s: event %d: collector %s is called silent: %s", f.Fault, e.Seq, fact.Name, fact.Reason)
 			}
 		case events.AlertRaised:
-			if !f.isTrue(fact.Kind) {
+			if !f.isTrue(fact.Kind) && !(fact.Kind == events.AlertUnreachable && c.wasAway(e.Time)) {
 				c.t.Errorf("%s: event %d: a false alarm: %s: %s", f.Fault, e.Seq, fact.Key, fact.Message)
 			}
 			if _, ok := f.Alerts[fact.Kind]; !ok {
@@ -245,11 +245,23 @@ func (c *chaos) at(seq events.Seq) *figures {
 	return c.figures[0]
 }
 
-// isTrue reports whether an alert of a kind names what happened.
-func (f *figures) isTrue(kind events.AlertKind) bool {
-	if kind == events.AlertUnreachable && f.NoAppendOne >= 9 { // it is recorded after 10 s
-		return true
+// wasAway reports whether a website took no append for as long as an outage is that is recorded, in the minute before its record.
+// The record comes when the log is back, which may be as late as in the next fault.
+func (c *chaos) wasAway(recorded time.Time) bool {
+	from := recorded.Add(-time.Minute)
+	if first := c.figures[0].began; from.Before(first) { // what the witnesses saw before is nobody's figure
+		from = first
 	}
+	for i := range c.witnesses {
+		if one := samples(c.witnesses[i:i+1], appendsOf, from, recorded); gap(one, from, recorded) >= 9*time.Second { // it is recorded after 10 s
+			return true
+		}
+	}
+	return false
+}
+
+// isTrue reports whether an alert of a kind is among those of its fault.
+func (f *figures) isTrue(kind events.AlertKind) bool {
 	return slices.Contains(f.fault.may, kind) || slices.Contains(f.fault.must, kind)
 }
 
