@@ -3,12 +3,14 @@ package share_test
 import (
 	"container/heap"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/ratio"
 	"github.com/tachobench/tacho/rules/share"
 )
 
@@ -48,6 +50,30 @@ func BenchmarkPick(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// BenchmarkClasses gives one account a job of each class and takes it away again, in any order: "x-few" says how many times longer a
+// job of 100,000 classes takes than one of 100. The caches of the processor are a part of it.
+func BenchmarkClasses(b *testing.B) {
+	each := func(classes int) float64 {
+		t, order := share.New(), rand.New(rand.NewPCG(1, 2)).Perm(classes)
+		l, item, jobs := own("one"), share.Item{ID: "r"}, 0
+		began := time.Now()
+		for ; jobs < 400_000; jobs += classes {
+			for i := range classes {
+				t.Add(l, share.Class(i), item)
+			}
+			for _, c := range order {
+				t.Remove(l, share.Class(c), item)
+			}
+		}
+		return float64(time.Since(began)) / float64(jobs)
+	}
+	for b.Loop() {
+		few, many := each(100), each(100_000)
+		b.ReportMetric(many, "ns/job")
+		ratio.AtMost(b, "x-few", many/few, 6)
 	}
 }
 

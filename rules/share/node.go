@@ -9,7 +9,7 @@ type node struct {
 	parent      *node
 	name        string
 	// slots are the classes of which it has work that may be picked as far as it and what is below it are concerned.
-	// They are sorted by class.
+	// They are sorted by class. Up to half of them are vacant.
 	slots []slot
 	items *item
 	inner *inner
@@ -19,6 +19,8 @@ type node struct {
 	held, missing int32
 	// idle is its place in the idle heap of its parent, -1 if it is not there.
 	idle int32
+	// vacancies counts the vacant slots.
+	vacancies int32
 	// hidden says that it is paused or at a limit: it is in no heap of its parent.
 	hidden bool
 }
@@ -28,6 +30,10 @@ type slot struct {
 	class Class
 	at    int32
 }
+
+// vacant is the place of a class that has no work any more. Its slot stays, so that a long list does not move for each class that
+// comes and goes.
+const vacant int32 = -2
 
 type inner struct {
 	virtual int64
@@ -51,12 +57,12 @@ func (n *node) tier() int {
 	return n.inner.tier
 }
 
-// find returns the slot of a class, or where it belongs. It looks first where the slot is if no class is missing.
+// find returns the slot of a class that has work, or where it belongs: it may be there, and vacant. It looks first where the slot is if no class is missing.
 func (n *node) find(c Class) (int, bool) {
 	low, high := 0, len(n.slots)
 	if high > 0 {
 		if guess := int(c) - int(n.slots[0].class); guess >= 0 && guess < high && n.slots[guess].class == c {
-			return guess, true
+			return guess, n.slots[guess].at != vacant
 		}
 	}
 	for low < high {
@@ -67,20 +73,47 @@ func (n *node) find(c Class) (int, bool) {
 			high = middle
 		}
 	}
-	return low, low < len(n.slots) && n.slots[low].class == c
+	return low, low < len(n.slots) && n.slots[low].class == c && n.slots[low].at != vacant
 }
 
+// open makes the slot of a class at the place that find returned.
 func (n *node) open(i int, c Class) {
+	if i < len(n.slots) && n.slots[i].class == c {
+		n.slots[i].at = -1
+		n.vacancies--
+		return
+	}
 	n.slots = slices.Insert(n.slots, i, slot{c, -1})
 	if n.inner != nil {
 		n.inner.heaps = slices.Insert(n.inner.heaps, i, nil)
 	}
 }
 
+// shut makes a slot vacant, and drops the vacant ones once they are more than half.
 func (n *node) shut(i int) {
-	n.slots = slices.Delete(n.slots, i, i+1)
+	n.slots[i].at = vacant
+	n.vacancies++
 	if n.inner != nil {
-		n.inner.heaps = slices.Delete(n.inner.heaps, i, i+1)
+		n.inner.heaps[i] = nil
+	}
+	if 2*int(n.vacancies) <= len(n.slots) {
+		return
+	}
+	kept := 0
+	for k, s := range n.slots {
+		if s.at == vacant {
+			continue
+		}
+		n.slots[kept] = s
+		if n.inner != nil {
+			n.inner.heaps[kept] = n.inner.heaps[k]
+		}
+		kept++
+	}
+	n.slots, n.vacancies = n.slots[:kept], 0
+	if n.inner != nil {
+		clear(n.inner.heaps[kept:])
+		n.inner.heaps = n.inner.heaps[:kept]
 	}
 }
 
@@ -129,6 +162,9 @@ func (n *node) hide(hidden bool) {
 	n.hidden = hidden
 	for i := range n.slots {
 		s := &n.slots[i]
+		if s.at == vacant {
+			continue
+		}
 		if !hidden {
 			n.enter(s.class)
 			continue
