@@ -3,7 +3,6 @@ package door
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -50,14 +49,40 @@ type laneState struct {
 	begun time.Time
 	// version is the last sequence of the work.
 	version events.Seq
-	// dispatched are the jobs that have not ended, by place.
-	dispatched map[uint64]ledger.Dispatch
+	// dispatched are the jobs that have not ended.
+	dispatched dispatches
 	assignment job.Assignment
+}
+
+// dispatches are jobs and their places. A lane mostly has one or two, and each request of a collector looks at them: a list is
+// copied sooner than a map.
+type dispatches []placed
+
+type placed struct {
+	place uint64
+	ledger.Dispatch
+}
+
+func listed(jobs map[uint64]ledger.Dispatch) dispatches {
+	list := make(dispatches, 0, len(jobs))
+	for place, d := range jobs {
+		list = append(list, placed{place, d})
+	}
+	return list
+}
+
+func (d dispatches) at(place uint64) (ledger.Dispatch, bool) {
+	for i := range d {
+		if d[i].place == place {
+			return d[i].Dispatch, true
+		}
+	}
+	return ledger.Dispatch{}, false
 }
 
 // job returns the job that waits or runs at a place.
 func (l *laneState) job(place uint64) (events.JobID, bool) {
-	d, ok := l.dispatched[place]
+	d, ok := l.dispatched.at(place)
 	return d.Job.ID, ok
 }
 
@@ -120,12 +145,22 @@ func (b *books) view(name events.CollectorName) (v view) {
 		at := v.standing.Registered.Lane()
 		if lane, ok := l.Lanes[at]; ok {
 			v.lane = laneState{
-				work: lane.Work.Lane, begun: lane.Begun, version: l.Versions[events.WorkSubject(at)], dispatched: maps.Clone(lane.Dispatches),
+				work: lane.Work.Lane, begun: lane.Begun, version: l.Versions[events.WorkSubject(at)], dispatched: listed(lane.Dispatches),
 				assignment: lane.Assignment,
 			}
 		}
 	})
 	return v
+}
+
+// dispatched returns where the log has the dispatch of the job at a place of a lane; 0 once that has ended.
+func (b *books) dispatched(name events.Lane, place uint64) (seq events.Seq) {
+	b.look(func(l *ledger.Ledger) {
+		if lane, ok := l.Lanes[name]; ok {
+			seq = lane.Dispatches[place].Seq
+		}
+	})
+	return seq
 }
 
 // over reports whether the job that was dispatched at a sequence of the lane has ended.

@@ -23,12 +23,12 @@ func TestWhatMayBeSaidOfAMatchedJob(t *testing.T) {
 	waiting := view{at: 100, standing: job.Standing{Registered: &events.CollectorRegistered{Name: "eider", Target: lane.Target, Set: lane.Set}, Active: true}}
 	waiting.lane = laneState{
 		assignment: job.Assignment{Serving: "eider"},
-		dispatched: map[uint64]ledger.Dispatch{1: {Seq: 10, Job: spec, Attempt: 2, Lost: 1}},
+		dispatched: listed(map[uint64]ledger.Dispatch{1: {Seq: 10, Job: spec, Attempt: 2, Lost: 1}}),
 	}
 	running := waiting
 	running.lane.work = job.Lane{Place: 1, Phase: job.Current, JobID: "j1", Job: spec, Collector: "eider", Instance: "1", Token: 20, Attempt: 3, Lost: 1}
 	spent := waiting
-	spent.lane.dispatched = map[uint64]ledger.Dispatch{1: {Seq: 10, Job: spec, Attempt: 3, Lost: 3}}
+	spent.lane.dispatched = listed(map[uint64]ledger.Dispatch{1: {Seq: 10, Job: spec, Attempt: 3, Lost: 3}})
 	begins := func(spec events.JobSpec, attempt, lost int) events.Fact {
 		return events.JobDequeued{Lane: lane, Place: 1, Job: spec, Collector: "eider", Instance: "1", Attempt: attempt, Lost: lost}
 	}
@@ -123,9 +123,9 @@ func TestWhatMayBeSaidOfAMatchedJob(t *testing.T) {
 }
 
 func viewWithoutLosses(v view) view {
-	d := v.lane.dispatched[1]
+	d, _ := v.lane.dispatched.at(1)
 	d.Attempt, d.Lost = 0, 0
-	v.lane.dispatched = map[uint64]ledger.Dispatch{1: d}
+	v.lane.dispatched = listed(map[uint64]ledger.Dispatch{1: d})
 	return v
 }
 

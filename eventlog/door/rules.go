@@ -262,7 +262,7 @@ func (w *walk) dequeue(f events.JobDequeued) *refusal {
 	if why := w.on(f.Lane, f.Collector); why != nil {
 		return why
 	}
-	d, ok := w.view.lane.dispatched[f.Place]
+	d, ok := w.view.lane.dispatched.at(f.Place)
 	switch {
 	case !ok || d.Job.ID != f.Job.ID:
 		return taken("no job %.64s waits at place %d of lane %s", f.Job.ID, f.Place, w.lane)
@@ -299,7 +299,7 @@ func (w *walk) finish(f events.JobFinished) *refusal {
 	if why := w.on(f.Lane, f.Collector); why != nil {
 		return why
 	}
-	d, waits := w.view.lane.dispatched[f.Place]
+	d, waits := w.view.lane.dispatched.at(f.Place)
 	attempt, lost := w.work.Attempt, w.work.Lost
 	if f.Place != w.work.Place { // its executions were on other lanes
 		attempt, lost = d.Attempt, d.Lost

@@ -27,7 +27,7 @@ func viewOf(running bool) view {
 	v := view{at: 100}
 	v.standing = job.Standing{Registered: &events.CollectorRegistered{Name: "eider", Target: ownLane.Target, Set: ownLane.Set}, Active: true}
 	v.lane.assignment.Serving = "eider"
-	v.lane.dispatched = map[uint64]ledger.Dispatch{2: {Seq: 10, Job: specOn(ownLane, "j2")}}
+	v.lane.dispatched = listed(map[uint64]ledger.Dispatch{2: {Seq: 10, Job: specOn(ownLane, "j2")}})
 	v.lane.work = job.Lane{Place: 1, Phase: job.Ended, JobID: "j1", Collector: "eider", Token: 5, Attempt: 1}
 	v.lane.version = 9
 	if running {

@@ -53,7 +53,7 @@ type Config struct {
 // Door answers collectors.
 type Door struct {
 	Config
-	working sync.WaitGroup
+	working *hands
 	// self is the subject on which only this door answers.
 	self string
 	// carrying has a token for each request with a chunk that is being worked on.
@@ -65,7 +65,7 @@ type Door struct {
 
 // New returns a door. It answers nothing before Run.
 func New(c Config) *Door {
-	return &Door{Config: c, self: nats.NewInbox(), carrying: make(chan struct{}, carriedInAll), complaints: map[events.CollectorName]complaint{}}
+	return &Door{Config: c, working: newHands(), self: nats.NewInbox(), carrying: make(chan struct{}, carriedInAll), complaints: map[events.CollectorName]complaint{}}
 }
 
 // maxWaiting bounds the requests that wait for the door in this process. Taking one takes microseconds.
@@ -77,7 +77,7 @@ func (d *Door) Run(ctx context.Context) (err error) {
 	closed := d.NC.StatusChanged(nats.CLOSED)
 	defer d.NC.RemoveStatusListener(closed)
 	// Finish the requests that are being answered.
-	defer d.working.Wait()
+	defer d.working.end()
 	for v, s := range Verbs("*") {
 		group := queueGroup
 		if v == verbLeave {
@@ -150,7 +150,7 @@ func senderOf(all []string) events.CollectorName {
 	return info.Account
 }
 
-// take decides at once whether to admit a request, and answers an admitted one in a goroutine of its own.
+// take decides at once whether to admit a request, and lets another goroutine answer an admitted one.
 func (d *Door) take(ctx context.Context, v Verb, m *nats.Msg) {
 	name := senderOf(m.Header[asker])
 	if m.Subject != subject(string(name), v) && v != verbOld || events.CheckToken("collector", string(name)) != nil {
@@ -177,7 +177,7 @@ func (d *Door) take(ctx context.Context, v Verb, m *nats.Msg) {
 		d.Metrics.refused.WithLabelValues(string(name), string(slower)).Inc()
 		d.respond(m, answer{Refusal: &refusal{Kind: slower, Reason: "faster than the bounds of one collector", Wait: wait}})
 	case admitted:
-		d.working.Go(func() {
+		d.working.do(func() {
 			defer who.done(v)
 			if carries(v) {
 				defer func() { <-d.carrying }()
@@ -348,7 +348,7 @@ func (d *Door) append(ctx context.Context, name events.CollectorName, who *accou
 	}
 	ctx, cancel := context.WithTimeout(ctx, appendWithin)
 	defer cancel()
-	ends := d.ends(name, lane, parts, req.Delivery)
+	ends := d.ends(lane, parts, req.Delivery)
 	seq, err := d.Log.Append(ctx, parts...)
 	if err != nil {
 		return answer{Refusal: explain(err)}
@@ -357,7 +357,7 @@ func (d *Door) append(ctx context.Context, name events.CollectorName, who *accou
 }
 
 // ends returns the delivery that a token names, if the parts end its job; else nil.
-func (d *Door) ends(name events.CollectorName, lane events.Lane, parts []eventlog.Append, token string) eventlog.Delivery {
+func (d *Door) ends(lane events.Lane, parts []eventlog.Append, token string) eventlog.Delivery {
 	if token == "" {
 		return nil
 	}
@@ -365,11 +365,10 @@ func (d *Door) ends(name events.CollectorName, lane events.Lane, parts []eventlo
 	if err != nil {
 		return nil
 	}
-	waits := d.Guard.books.view(name).lane.dispatched
 	for _, p := range parts {
 		for _, e := range p.Events {
 			f, ends := e.Fact.(events.JobFinished)
-			if ends && f.Lane == lane && waits[f.Place].Seq == delivery.Stored().Seq {
+			if ends && f.Lane == lane && d.Guard.books.dispatched(lane, f.Place) == delivery.Stored().Seq {
 				return delivery
 			}
 		}

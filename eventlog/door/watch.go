@@ -71,7 +71,7 @@ func (d *Door) complain(name events.CollectorName, reason string, cut bool) {
 func (d *Door) cutIfOverdue(name events.CollectorName, who *account, now time.Time) {
 	if long, now := who.overdue(now); now {
 		d.tellCut(name, long, tooFast(d.Guard.bounds))
-		d.working.Go(d.sweep)
+		d.working.do(d.sweep)
 	}
 }
 

@@ -61,8 +61,10 @@ type Spool struct {
 	file   *os.File
 	// broken says why nothing more is written to the file.
 	broken error
-	// freeMemory and freeFile are the slots without a chunk.
+	// freeMemory and freeFile are slots that a chunk has left. Before them, chunks take slots that had none: fresh is the next such
+	// slot, and most is how many slots there are.
 	freeMemory, freeFile []int
+	fresh, most          int
 	// queue has the full chunks, oldest first, and open the text behind them.
 	queue []stored
 	open  []byte
@@ -90,14 +92,8 @@ func (m *missing) add(bytes, lines int) {
 func New(c Config) *Spool { return newSpool(c, ChunkBytes) }
 
 func newSpool(c Config, chunk int) *Spool {
-	s := &Spool{dir: c.Dir, chunk: chunk, memory: make([][]byte, max(2, c.Memory/chunk)), gap: -1}
-	for slot := range s.memory {
-		s.freeMemory = append(s.freeMemory, slot)
-	}
-	for i := range c.File / chunk {
-		s.freeFile = append(s.freeFile, len(s.memory)+i)
-	}
-	return s
+	memory := max(2, c.Memory/chunk)
+	return &Spool{dir: c.Dir, chunk: chunk, memory: make([][]byte, memory), most: memory + c.File/chunk, gap: -1}
 }
 
 // Write adds text. It fails only after Close.
@@ -187,23 +183,34 @@ func (s *Spool) drop(c stored) {
 	s.total.Dropped += int64(c.bytes)
 }
 
-// place writes a chunk to a free slot. It returns false if there is none.
+// place writes a chunk to a free slot, in memory if there is one. It returns false if there is none.
 func (s *Spool) place(c *stored, text []byte) bool {
-	if n := len(s.freeMemory); n > 0 {
-		c.slot, s.freeMemory = s.freeMemory[n-1], s.freeMemory[:n-1]
+	if s.take(c, &s.freeMemory, len(s.memory)) {
 		s.memory[c.slot] = append(s.memory[c.slot][:0], text...)
 		return true
 	}
-	n := len(s.freeFile)
-	if n == 0 {
+	if !s.take(c, &s.freeFile, s.most) {
 		return false
 	}
-	c.slot = s.freeFile[n-1]
 	if err := s.toFile(c.slot, text); err != nil {
-		s.broken, s.freeFile = err, nil
+		s.broken, s.freeFile, s.most = err, nil, s.fresh
 		return false
 	}
-	s.freeFile = s.freeFile[:n-1]
+	return true
+}
+
+// take gives a chunk a slot that another one left, or a fresh one below a limit.
+func (s *Spool) take(c *stored, left *[]int, below int) bool {
+	n := len(*left)
+	switch {
+	case n > 0:
+		c.slot, *left = (*left)[n-1], (*left)[:n-1]
+	case s.fresh < below:
+		c.slot = s.fresh
+		s.fresh++
+	default:
+		return false
+	}
 	return true
 }
 
