@@ -19,7 +19,8 @@
 //
 // A fold is a pure function of state and event: it uses no clock, no randomness and no order of maps. So the tables
 // after event n do not depend on the batches, and a replay gives the same rows (Replay proves it).
-// The order of the queue is computed once per batch, from the state after its last event. Its estimates start at
+// The order of the queue is computed once per batch, from the state after its last event; a replay, whose tables nobody reads
+// meanwhile, computes it once. Its estimates start at
 // the time of the newest event that can change the queue, or of a later event that came a minute or more after that one.
 //
 // An event takes jobs out of the tables (fold_retention.go). After it no fold knows them. What estimates are made

@@ -143,3 +143,24 @@ func TestReplayToThePast(t *testing.T) {
 		t.Errorf("compared tables of different events: %v", err)
 	}
 }
+
+// Nobody reads the tables of a replay before its end: the queue, which each event may move as a whole, is written once.
+func TestReplayOrdersTheQueueOnce(t *testing.T) {
+	log := walk(t, 4, 400)
+	url := project(t, log, 1000)
+	report, err := projector.Replay(t.Context(), newFeed("log", log...), url, projector.ReplayOptions{To: 150, BatchSize: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	// Each writing of a row takes a place of its own on the page.
+	var rows, last int
+	err = conn.QueryRow(t.Context(), "SELECT count(*), coalesce(max((ctid::text::point)[1]), 0)::int FROM "+pgx.Identifier{string(report.Schema), "queue"}.Sanitize()).Scan(&rows, &last)
+	if err != nil || rows < 2 || last != rows {
+		t.Errorf("the queue has %d rows, and the last one is at place %d (%v): want some that were written once", rows, last, err)
+	}
+}

@@ -24,12 +24,14 @@ type session struct {
 	schema   readmodel.Schema
 	size     int
 	notify   bool
+	unread   bool // nobody reads the tables before the last event: the order of the queue is written with that one
 	metrics  *Metrics
 	log      *slog.Logger
 	started  func()           // called when the following begins; may be nil
 	progress func(events.Seq) // called after each transaction; may be nil
 
 	at       position
+	until    events.Seq
 	identity string
 	state    *state
 	// uncopied is for how many batches results are not copied (see copyResults).
@@ -73,6 +75,7 @@ func connectTo(ctx context.Context, config *pgx.ConnConfig, schema readmodel.Sch
 // Its transactions are visible before they are on the disk. If Postgres dies, it may forget the last of them, but never an
 // earlier one alone, and each holds its own cursor. So the next session folds them again: the log holds each event synced.
 func (s *session) run(ctx context.Context, maxInProgress int, until events.Seq) error {
+	s.until = until
 	err := readmodel.Check(ctx, s.conn)
 	if err != nil {
 		return err

@@ -48,8 +48,10 @@ type state struct {
 	templates map[template]*made
 	plansOf   map[definitionKey]*suite.Definitions // those needed lately; nil if they cannot be read
 	asOf      time.Time
-	queue     []queueRow
-	entries   []queue.Entry // a buffer for the order
+	// queueWaits says that the queue has changed since its order was written.
+	queueWaits bool
+	queue      []queueRow
+	entries    []queue.Entry // a buffer for the order
 
 	changes
 }

@@ -31,7 +31,7 @@ func (s *session) write(ctx context.Context, b batch) error {
 	rows.Queue(statement("move_cursor"), s.at.seq, b.head.Seq, cleanText(last.ID), last.Time, b.chain[:], s.identity,
 		s.state.stale, s.state.refused+b.parked, zeroIsNull(s.state.asOf), b.parks)
 	results, err := arrays("result", s.state.results)
-	if err = errors.Join(err, s.state.batchRowChanges(rows), s.state.batchAfterResults(after)); err != nil {
+	if err = errors.Join(err, s.state.batchRowChanges(rows), s.state.batchAfterResults(after, !s.unread || b.head.Seq == s.until)); err != nil {
 		return err
 	}
 	if s.notify {
@@ -89,13 +89,16 @@ func (s *state) batchCounts(b *pgx.Batch) {
 	}
 }
 
-// batchAfterResults adds the statements that need the results of the batch, and those for the order of the queue.
-func (s *state) batchAfterResults(b *pgx.Batch) error {
+// batchAfterResults adds the statements that need the results of the batch, and those for the order of the queue. Without ordered
+// they wait for a later batch.
+func (s *state) batchAfterResults(b *pgx.Batch, ordered bool) error {
 	s.batchReuse(b)
 	s.batchNoise(b)
-	if !s.queueChanged {
+	s.queueWaits = s.queueWaits || s.queueChanged
+	if !s.queueWaits || !ordered {
 		return nil
 	}
+	s.queueWaits = false
 	places, length := s.orderQueue()
 	b.Queue(statement("cut_queue"), length)
 	return put(b, "queue", places)
