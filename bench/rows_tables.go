@@ -107,6 +107,15 @@ func projected(ctx context.Context, log projector.Source, at string, until event
 	return took, err
 }
 
+// filled fills a database from a log as a replay does, which orders the queue once.
+func filled(ctx context.Context, log projector.Source, at string) error {
+	if err := readmodel.Migrate(ctx, at); err != nil {
+		return err
+	}
+	_, err := projector.Replay(ctx, log, at, projector.ReplayOptions{})
+	return err
+}
+
 // another makes an empty database beside the first one, and drop removes it.
 func (d *Database) another(ctx context.Context, name string) (at string, drop func() error, err error) {
 	u, err := url.Parse(d.URL)
@@ -391,7 +400,7 @@ func status(ctx context.Context, b *Bed) ([]Side, error) {
 		if err != nil {
 			return nil, err
 		}
-		log, last, err := told(ctx, 1, 2, func(s *Story) {
+		log, err := told(ctx, 1, 2, func(s *Story) {
 			for range ended {
 				s.finish()
 			}
@@ -401,7 +410,7 @@ func status(ctx context.Context, b *Bed) ([]Side, error) {
 			}
 		})
 		if err == nil {
-			_, err = projected(ctx, log, at, last)
+			err = filled(ctx, log, at)
 		}
 		if err != nil {
 			return nil, err
@@ -509,7 +518,7 @@ func list(ctx context.Context, b *Bed, ended, pending int, path string, raw func
 	if err != nil {
 		return nil, err
 	}
-	log, last, err := told(ctx, 10, 100, func(s *Story) {
+	log, err := told(ctx, 10, 100, func(s *Story) {
 		s.Light = true
 		for range ended * b.Scale {
 			s.finish()
@@ -519,7 +528,7 @@ func list(ctx context.Context, b *Bed, ended, pending int, path string, raw func
 		}
 	})
 	if err == nil {
-		_, err = projected(ctx, log, database.URL, last)
+		err = filled(ctx, log, database.URL)
 	}
 	if err != nil {
 		return nil, err
