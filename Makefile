@@ -166,7 +166,7 @@ bench: ## Run the benchmarks that match BENCH
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -p 1 ./...
 
 .PHONY: bench-peers
-bench-peers: ## Do the work of Tacho beside its peers, in turns, with the flags in PEERS
+bench-peers: build ## Do the work of Tacho beside its peers, in turns, with the flags in PEERS
 	cd bench && $(GO) run . $(PEERS)
 
 .PHONY: bench-ab

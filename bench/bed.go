@@ -26,6 +26,8 @@ type Bed struct {
 	Scale int
 	dir   string
 	say   func(format string, args ...any)
+	// program is tacho, for rows that start it.
+	program string
 
 	// ctx ends when the row is interrupted or a part of it fails.
 	ctx   context.Context

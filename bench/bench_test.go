@@ -122,3 +122,33 @@ func TestARowEndToEnd(t *testing.T) {
 		t.Errorf("left: %v (%v)", left, err)
 	}
 }
+
+// The row idle looks at processes from outside, and is its own peers.
+func TestTheIdleRow(t *testing.T) {
+	for _, args := range [][]string{{tenWakes}, {emptyNATS, t.TempDir()}} {
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- beIdle(ctx, args) }()
+		stop()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", args[0], err)
+		}
+	}
+	before, err := cpuOfProcess(os.Getpid())
+	for after := before; err == nil && after == before; {
+		after, err = cpuOfProcess(os.Getpid())
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	if pid := processWith(strings.Join(os.Args, "\x00")); pid != os.Getpid() {
+		t.Errorf("found process %d, want %d", pid, os.Getpid())
+	}
+	if _, err := cpuOfProcess(1 << 30); err == nil {
+		t.Error("a process that is not there has CPU time")
+	}
+	row := rowsOfRest()[0]
+	if result := measured(t.Context(), row, options{scale: 1, dir: t.TempDir(), program: "/nowhere/tacho"}, t.Output()); !strings.Contains(result.Failure, "make build") {
+		t.Errorf("without a program: %+v", result)
+	}
+}

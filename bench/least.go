@@ -77,7 +77,8 @@ func (l *Least) follow(b *Bed, stream natsjs.Stream) error {
 	if err != nil {
 		return err
 	}
-	messages, err := all.Messages()
+	// Where the disk stands still for seconds, the server sends no heartbeat, and goes on later.
+	messages, err := all.Messages(natsjs.WithMessagesErrOnMissingHeartbeat(false))
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func (l *Least) worker(b *Bed, url string, lane int) error {
 	if err != nil {
 		return err
 	}
-	messages, err := consumer.Messages(natsjs.PullMaxMessages(1))
+	messages, err := consumer.Messages(natsjs.PullMaxMessages(1), natsjs.WithMessagesErrOnMissingHeartbeat(false))
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,13 @@ func main() {
 	// The first Ctrl-C ends the servers and removes the directory, a second one ends the program.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
+	if len(os.Args) > 2 && os.Args[1] == peerCommand {
+		if err := beIdle(ctx, os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(run(ctx, allRows(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -32,7 +39,7 @@ type options struct {
 	list           bool
 	scale          int
 	json, markdown bool
-	dir            string
+	dir, program   string
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
@@ -44,6 +51,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.BoolVar(&o.json, "json", false, "print the results as JSON")
 	flags.BoolVar(&o.markdown, "markdown", false, "print the table of docs/performance.md")
 	flags.StringVar(&o.dir, "dir", os.TempDir(), "where the servers keep their data; it should be on the disk that is meant, not in memory")
+	flags.StringVar(&o.program, "tacho", "../bin/tacho", "the program of the row idle, as make build makes it")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -128,6 +136,7 @@ func measured(ctx context.Context, r Row, o options, stderr io.Writer) Result {
 	if err != nil {
 		return Result{Row: r.Name, Work: r.Work, Failure: err.Error()}
 	}
+	bed.program = o.program
 	result := r.measure(bed.ctx, bed)
 	err = bed.Close()
 	if err != nil {
@@ -138,7 +147,7 @@ func measured(ctx context.Context, r Row, o options, stderr io.Writer) Result {
 
 // allRows returns the rows in the order of the table.
 func allRows() []Row {
-	return slices.Concat(rowsOfJobs(), rowsOfDoors(), rowsOfTables(), rowsOfRules())
+	return slices.Concat(rowsOfJobs(), rowsOfDoors(), rowsOfTables(), rowsOfRules(), rowsOfRest())
 }
 
 // choose returns the rows with these names, all if there are none.

@@ -48,7 +48,7 @@ func (b *Bed) rawTrips(n int, then func(context.Context) error) (func(ctx contex
 	}
 	payload := make([]byte, eventBytes)
 	return func(ctx context.Context) (trips []time.Duration, err error) {
-		messages, err := consumer.Messages()
+		messages, err := consumer.Messages(natsjs.WithMessagesErrOnMissingHeartbeat(false))
 		if err != nil {
 			return nil, err
 		}
