@@ -14,10 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	natsjs "github.com/nats-io/nats.go/jetstream"
-
 	"github.com/tachobench/tacho/internal/freeport"
-	"github.com/tachobench/tacho/internal/natsserver"
 )
 
 const (
@@ -52,7 +49,7 @@ func idle(ctx context.Context, b *Bed) ([]Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := b.child(self, peerCommand, emptyNATS, b.path("nats"))
+	server, err := b.child(self, peerCommand, emptyNATS, b.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -70,25 +67,21 @@ func idle(ctx context.Context, b *Bed) ([]Side, error) {
 	}
 	side := func(name string, pids ...int) Side {
 		return Side{name, func(ctx context.Context) ([]float64, error) {
-			found := make([]float64, 2)
-			before := make([]time.Duration, len(pids))
 			began := time.Now()
-			for i, pid := range pids {
-				if before[i], err = cpuOfProcess(pid); err != nil {
-					return nil, err
-				}
+			before, err := cpuOfAll(pids)
+			if err == nil {
+				err = pause(ctx, watched)
 			}
-			if err := pause(ctx, watched); err != nil {
+			if err != nil {
 				return nil, err
 			}
-			for i, pid := range pids {
-				after, err := cpuOfProcess(pid)
-				if err != nil {
-					return nil, err
-				}
-				found[i] = 100 * (after - before[i]).Seconds() / time.Since(began).Seconds()
+			after, err := cpuOfAll(pids)
+			took := time.Since(began)
+			found := make([]float64, 2) // a peer has no collector
+			for i := range after {
+				found[i] = 100 * (after[i] - before[i]).Seconds() / took.Seconds()
 			}
-			return found, nil
+			return found, err
 		}}
 	}
 	return []Side{side("tacho", core, collector), side(emptyNATS, server), side(tenWakes, ticker)}, nil
@@ -173,6 +166,18 @@ func processWith(parts ...string) (pid int) {
 	return 0
 }
 
+// cpuOfAll is cpuOfProcess of some.
+func cpuOfAll(pids []int) (all []time.Duration, err error) {
+	for _, pid := range pids {
+		cpu, err := cpuOfProcess(pid)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, cpu)
+	}
+	return all, nil
+}
+
 // cpuOfProcess returns the CPU time of the threads of a process, to the nanosecond.
 func cpuOfProcess(pid int) (sum time.Duration, err error) {
 	names, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
@@ -205,22 +210,14 @@ func beIdle(ctx context.Context, args []string) error {
 			}
 		}
 	}
-	s, err := natsserver.Start(natsserver.Config{Dir: args[1]})
+	b, err := newBed(ctx, args[1], 1, nil)
 	if err != nil {
 		return err
 	}
-	defer s.Shutdown()
-	nc, err := s.Connect()
-	if err != nil {
-		return err
-	}
-	js, err := natsjs.New(nc)
+	js, _, err := b.stream(false)
 	if err == nil {
-		_, err = js.CreateStream(ctx, natsjs.StreamConfig{Name: "EMPTY", Subjects: []string{"empty"}})
-	}
-	nc.Close()
-	if err == nil {
+		js.Conn().Close()
 		<-ctx.Done()
 	}
-	return err
+	return errors.Join(err, b.Close())
 }

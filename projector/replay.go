@@ -156,7 +156,7 @@ func (r *replay) build(ctx context.Context, to events.Seq) error {
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	s := &session{
-		source: r.source, conn: conn, schema: r.scratch, size: r.options.BatchSize, unread: true, metrics: NewMetrics(nil),
+		source: r.source, conn: conn, schema: r.scratch, size: r.options.BatchSize, metrics: NewMetrics(nil),
 		log: r.options.Logger, progress: func(at events.Seq) { r.options.Progress(at, to) },
 	}
 	if err := s.run(ctx, r.options.MaxInProgress, to); err != nil {

@@ -24,14 +24,13 @@ type session struct {
 	schema   readmodel.Schema
 	size     int
 	notify   bool
-	unread   bool // nobody reads the tables before the last event: the order of the queue is written with that one
 	metrics  *Metrics
 	log      *slog.Logger
 	started  func()           // called when the following begins; may be nil
 	progress func(events.Seq) // called after each transaction; may be nil
 
 	at       position
-	until    events.Seq
+	until    events.Seq // the last event. Before it nobody reads the tables, unless there is none (forever)
 	identity string
 	state    *state
 	// uncopied is for how many batches results are not copied (see copyResults).

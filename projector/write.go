@@ -31,7 +31,7 @@ func (s *session) write(ctx context.Context, b batch) error {
 	rows.Queue(statement("move_cursor"), s.at.seq, b.head.Seq, cleanText(last.ID), last.Time, b.chain[:], s.identity,
 		s.state.stale, s.state.refused+b.parked, zeroIsNull(s.state.asOf), b.parks)
 	results, err := arrays("result", s.state.results)
-	if err = errors.Join(err, s.state.batchRowChanges(rows), s.state.batchAfterResults(after, !s.unread || b.head.Seq == s.until)); err != nil {
+	if err = errors.Join(err, s.state.batchRowChanges(rows), s.state.batchAfterResults(after, s.until == forever || b.head.Seq == s.until)); err != nil {
 		return err
 	}
 	if s.notify {

@@ -61,8 +61,8 @@ type Spool struct {
 	file   *os.File
 	// broken says why nothing more is written to the file.
 	broken error
-	// freeMemory and freeFile are slots that a chunk has left. Before them, chunks take slots that had none: fresh is the next such
-	// slot, and most is how many slots there are.
+	// freeMemory and freeFile are slots that a chunk has left. Where there is none, a chunk takes a slot that never had one: fresh is
+	// the next such slot, and most is how many slots there are.
 	freeMemory, freeFile []int
 	fresh, most          int
 	// queue has the full chunks, oldest first, and open the text behind them.
