@@ -88,11 +88,23 @@ func TestRowsAreChosenByName(t *testing.T) {
 		t.Errorf("names %v", names)
 	}
 	for args, want := range map[string]string{
-		"--row nothing": `no row is called "nothing": --list shows them`, "--scale 0": "use 1 or more", "--json --markdown": "choose one",
+		"--row nothing": `no row is called "nothing": --list shows them`, "--scale 0": "use 1 or more", "--rounds -1": "use 1 or more", "--json --markdown": "choose one",
 	} {
 		code, _, said := bench(t, allRows(), strings.Fields(args)...)
 		if code != 2 || !strings.Contains(said, want) {
 			t.Errorf("%s: code %d, %q", args, code, said)
+		}
+	}
+}
+
+func TestHowManyTurnsASideHas(t *testing.T) {
+	for _, tc := range []struct{ row, asked, want int }{{0, 0, 3}, {2, 0, 2}, {2, 1, 1}, {0, 5, 5}} {
+		turns := 0
+		row := Row{Name: "turns", Figures: []Figure{{}}, Rounds: tc.row, Run: func(context.Context, *Bed) ([]Side, error) {
+			return []Side{{"tacho", func(context.Context) ([]float64, error) { turns++; return []float64{1}, nil }}}, nil
+		}}
+		if result := measured(t.Context(), row, options{scale: 1, rounds: tc.asked, dir: t.TempDir()}, t.Output()); result.Failure != "" || turns != tc.want {
+			t.Errorf("%+v: %d turns, %s", tc, turns, result.Failure)
 		}
 	}
 }

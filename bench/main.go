@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -37,7 +38,7 @@ func main() {
 type options struct {
 	rows           string
 	list           bool
-	scale          int
+	scale, rounds  int
 	json, markdown bool
 	dir, program   string
 }
@@ -48,6 +49,7 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 	flags.StringVar(&o.rows, "row", "", "run only these rows, as names with commas between them (see --list)")
 	flags.BoolVar(&o.list, "list", false, "list the rows and end")
 	flags.IntVar(&o.scale, "scale", 1, "do this many times the usual work: 10 or 100 show how the figures grow")
+	flags.IntVar(&o.rounds, "rounds", 0, "how many turns each side has; with 0 as many as the row says")
 	flags.BoolVar(&o.json, "json", false, "print the results as JSON")
 	flags.BoolVar(&o.markdown, "markdown", false, "print the table of docs/performance.md")
 	flags.StringVar(&o.dir, "dir", os.TempDir(), "where the servers keep their data; it should be on the disk that is meant, not in memory")
@@ -60,6 +62,8 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		err = fmt.Errorf("%q is not a flag: use --row to choose rows", flags.Arg(0))
 	case o.scale < 1:
 		err = fmt.Errorf("--scale %d: use 1 or more", o.scale)
+	case o.rounds < 0:
+		err = fmt.Errorf("--rounds %d: use 1 or more, or 0 for as many as the row says", o.rounds)
 	case o.json && o.markdown:
 		err = errors.New("choose one of --json and --markdown")
 	}
@@ -136,7 +140,7 @@ func measured(ctx context.Context, r Row, o options, stderr io.Writer) Result {
 	if err != nil {
 		return Result{Row: r.Name, Work: r.Work, Failure: err.Error()}
 	}
-	bed.program = o.program
+	bed.program, r.Rounds = o.program, cmp.Or(o.rounds, r.Rounds, 3)
 	result := r.measure(bed.ctx, bed)
 	err = bed.Close()
 	if err != nil {

@@ -104,15 +104,11 @@ func (r Row) play(ctx context.Context, bed *Bed) ([]Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	rounds := r.Rounds
-	if rounds == 0 {
-		rounds = 3
-	}
 	// found has the numbers of each side, by figure.
 	found := make([][][]float64, len(sides))
-	for round := range rounds {
+	for round := range r.Rounds {
 		for i, s := range sides {
-			bed.say("%s: round %d of %d, %s", r.Name, round+1, rounds, s.Name)
+			bed.say("%s: round %d of %d, %s", r.Name, round+1, r.Rounds, s.Name)
 			numbers, err := s.Turn(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", s.Name, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/tachobench/tacho/artifact"
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/rules/request"
 	"github.com/tachobench/tacho/rules/suite"
@@ -70,14 +71,10 @@ func NewWaiter(c WaiterConfig) *Waiter {
 
 // Run looks for artifacts until ctx ends.
 func (w *Waiter) Run(ctx context.Context) error {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
 	for w.Ledger.Wait(ctx, 0) == nil {
 		w.look(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
+		if !retry.Together(ctx, lookEvery) {
+			break
 		}
 	}
 	return nil

@@ -30,7 +30,7 @@ func (e *AwayError) Error() string {
 // Line closes all its connections, so that everybody who waits gets an error, and refuses to make new ones, so that the next
 // ones get it at once. It makes connections again with the next sign, half a second after the server is back.
 //
-// While nobody has asked anything for a while, nobody waits for an answer: then it asks less often.
+// While nobody waits for an answer it asks less often.
 //
 // A server that refuses connections, or ends them, needs none of that: its clients notice by themselves.
 type Line struct {
@@ -39,8 +39,9 @@ type Line struct {
 	patience int
 	stop     context.CancelFunc
 	pulse    sync.WaitGroup
-	// asked is set when somebody asks something.
+	// asked is set when somebody asks something, and woken wakes the loop that waits for that.
 	asked atomic.Bool
+	woken chan struct{}
 
 	// mu guards the rest.
 	mu    sync.Mutex
@@ -55,8 +56,8 @@ const (
 	// pulseEvery is the pause between two signs of life, and the unit in which patience is counted. A process that stood still
 	// loses one unit at most: the answer may have come meanwhile.
 	pulseEvery = 500 * time.Millisecond
-	// busyPulses is for how many pulses a question may last: every pulse is a question for a sign of life until then. No read
-	// of people takes longer (longWithin). Afterwards each idlePulses-th pulse is one.
+	// busyPulses is for how many pulses a question may last: every pulse is a question for a sign of life until it is answered, or
+	// until then. No read of people takes longer (longWithin). Otherwise each idlePulses-th pulse is one.
 	busyPulses = int(longWithin / pulseEvery)
 	idlePulses = 10
 	// connectWithin bounds one try to connect, unless the URL says less.
@@ -70,7 +71,7 @@ func NewLine(config *pgx.ConnConfig, patience time.Duration) *Line {
 		config.ConnectTimeout = max(connectWithin, patience)
 	}
 	run, stop := context.WithCancel(context.Background())
-	l := &Line{dialed: config.DialFunc, patience: max(1, int(patience/pulseEvery)), stop: stop, open: map[*lineConn]struct{}{}}
+	l := &Line{dialed: config.DialFunc, patience: max(1, int(patience/pulseEvery)), stop: stop, open: map[*lineConn]struct{}{}, woken: make(chan struct{}, 1)}
 	l.up, l.fall = context.WithCancel(run)
 	l.config = config.Copy()
 	l.config.Tracer, l.config.RuntimeParams = nil, map[string]string{}
@@ -103,11 +104,36 @@ func (l *Line) Away() *AwayError {
 type lineConn struct {
 	net.Conn
 	line *Line
+	// waits says that something was asked and its answer has not ended.
+	waits atomic.Bool
 }
 
 func (c *lineConn) Write(b []byte) (int, error) {
-	c.line.asked.Store(true)
+	c.waits.Store(true)
+	if !c.line.asked.Swap(true) {
+		select {
+		case c.line.woken <- struct{}{}:
+		default:
+		}
+	}
 	return c.Conn.Write(b)
+}
+
+// Read notes the end of an answer: the server is ready for the next question. In an encrypted connection nobody sees that, so the
+// Line asks for signs of life as if the answer had not come.
+func (c *lineConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if ready(b[:n]) {
+		c.waits.Store(false)
+	}
+	return n, err
+}
+
+// ready reports whether bytes of the server end with its message ReadyForQuery: Z, its length, and a state of the transaction.
+func ready(b []byte) bool {
+	const message = "Z\x00\x00\x00\x05"
+	end := len(b) - 1
+	return end >= len(message) && string(b[end-len(message):end]) == message
 }
 
 func (c *lineConn) Close() error {
@@ -131,7 +157,7 @@ func (l *Line) dial(ctx context.Context, network, address string) (net.Conn, err
 	if err != nil {
 		return nil, err
 	}
-	c := &lineConn{conn, l}
+	c := &lineConn{Conn: conn, line: l}
 	l.mu.Lock()
 	l.open[c] = struct{}{}
 	l.mu.Unlock()
@@ -148,12 +174,6 @@ func (l *Line) run(ctx context.Context) {
 		if l.asked.Swap(false) || l.Away() != nil {
 			idle = 0
 		}
-		if idle > busyPulses && idle%idlePulses != 0 {
-			if !retry.Together(ctx, pulseEvery) {
-				break
-			}
-			continue
-		}
 		asked := time.Now()
 		answered := l.patiently(ctx, func(ctx context.Context) (err error) {
 			if conn == nil || conn.IsClosed() {
@@ -166,12 +186,46 @@ func (l *Line) run(ctx context.Context) {
 		if ctx.Err() == nil {
 			l.note(asked, answered)
 		}
-		if !retry.Together(ctx, pulseEvery) {
+		if busy := l.Away() != nil || idle < busyPulses && l.waits(); busy && !retry.Together(ctx, pulseEvery) || !busy && !l.rest(ctx) {
 			break
 		}
 	}
 	if conn != nil {
 		_ = conn.Close(ctx) // ctx has ended, so it closes at once
+	}
+}
+
+// waits reports whether somebody waits for an answer.
+func (l *Line) waits() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		if c.waits.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// rest waits for idlePulses, or until a question has no answer at the next pulse. It returns false if ctx ended first.
+func (l *Line) rest(ctx context.Context) bool {
+	quiet := time.NewTimer(retry.Next(idlePulses * pulseEvery))
+	defer quiet.Stop()
+	for {
+		select {
+		case <-quiet.C:
+			return true
+		case <-l.woken:
+			if !retry.Together(ctx, pulseEvery) {
+				return false
+			}
+			if l.asked.Store(false); l.waits() {
+				l.asked.Store(true)
+				return true
+			}
+		case <-ctx.Done():
+			return false
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func (w *Watchdog) probeOutputs(ctx context.Context) error {
 		}
 		w.view.outputs = outputsView{asked: err == nil, Usage: usage}
 		w.mu.Unlock()
-		if !retry.Sleep(ctx, outputsEvery*w.Tick) {
+		if !retry.Together(ctx, outputsEvery*w.Tick) {
 			return nil
 		}
 	}

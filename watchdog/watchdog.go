@@ -195,13 +195,16 @@ func row(a ledger.Alert) readmodel.Alert {
 
 // tick looks again and again whether the log is away or full, and says so in memory and to the webhook.
 func (w *Watchdog) tick(ctx context.Context) error {
-	for retry.Together(ctx, w.Tick/2) {
+	for pace := w.Tick; retry.Together(ctx, pace); {
 		now := w.Clock()
 		w.mu.Lock()
 		if w.Room != nil {
 			w.view.room.note(w.Room(), w.Marks, now)
 		}
 		w.speak(now)
+		if pace = w.Tick; !w.view.log.silent.IsZero() {
+			pace /= 2
+		}
 		w.mu.Unlock()
 	}
 	return nil

@@ -26,9 +26,9 @@ const (
 	// doubts is how often an event must be missing before that is believed, and doubtPause is the pause between two looks.
 	doubts     = 20
 	doubtPause = 250 * time.Millisecond
-	// beatEvery is how often the server says that it still serves a cursor. After two of them are missing, the cursor is made
-	// anew: the node that kept it may be gone.
-	beatEvery = 1500 * time.Millisecond
+	// beatEvery is how often a server of a cluster says that it still serves a cursor. After two of them are missing, the cursor is
+	// made anew: the node that kept it may be gone. A single server has no such end without an end of the connection.
+	beatEvery, soleBeatEvery = 1500 * time.Millisecond, 5 * time.Second
 	// startWithin bounds one try to make a consumer, and renewPause is the pause before the next one. A cluster without a leader
 	// answers nothing.
 	startWithin = 2 * time.Second
@@ -107,8 +107,12 @@ func (c *cursor) start(ctx context.Context) error {
 		c.doubtRun(run)
 		return err
 	}
+	beat := beatEvery
+	if c.log.cfg.Replicas == 1 {
+		beat = soleBeatEvery
+	}
 	consumer, err := made.Consume(func(m natsjs.Msg) { c.take(run, m) }, natsjs.PullMaxMessagesWithBytesLimit(pullMessages, pullBytes),
-		natsjs.PullHeartbeat(beatEvery), natsjs.ConsumeErrHandler(func(natsjs.ConsumeContext, error) { c.doubtRun(run) }))
+		natsjs.PullHeartbeat(beat), natsjs.ConsumeErrHandler(func(natsjs.ConsumeContext, error) { c.doubtRun(run) }))
 	if err != nil {
 		c.doubtRun(run)
 		return err

@@ -146,7 +146,7 @@ func options(cfg Config) (*server.Options, error) {
 		JetStreamMaxStore: cmp.Or(cfg.MaxStore, 1<<50), JetStreamMaxMemory: 1 << 30,
 		SyncAlways:      !cfg.Unsynced,
 		JetStreamLimits: server.JSLimitOpts{DefaultMaxConsumers: -1},
-		PingInterval:    PingEvery, MaxPingsOut: pingsOut,
+		PingInterval:    clientPingEvery, MaxPingsOut: routePingsOut,
 	}
 	if cfg.Listen != "" {
 		host, port, err := splitListen(cfg.Listen)
@@ -167,7 +167,7 @@ func options(cfg Config) (*server.Options, error) {
 			return nil, err
 		}
 		opts.ServerName = m.Server
-		opts.Cluster = server.ClusterOpts{Name: m.Cluster, Host: host, Port: port}
+		opts.Cluster = server.ClusterOpts{Name: m.Cluster, Host: host, Port: port, PingInterval: routePingEvery}
 		for _, r := range m.Routes {
 			opts.Routes = append(opts.Routes, server.RoutesFromStr(r)...)
 		}
@@ -197,6 +197,7 @@ func loopback(host string) bool {
 // Connect returns a connection inside this process, with all rights. It reconnects for ever.
 func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	all := append([]nats.Option{nats.Name("tacho core"), nats.InProcessServer(s.ns)}, s.defaults()...)
+	all = append(all, nats.PingInterval(0)) // a server that stands still stands still with its clients here
 	nc, err := nats.Connect("", append(all, opts...)...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the NATS server in this process: %w", err)
@@ -204,12 +205,19 @@ func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 	return nc, nil
 }
 
-// A peer that stands still, or that a cut cable separates, closes no connection. Whoever has sent pingsOut pings, one each
-// PingEvery, and got no answer leaves it: after two to three seconds. A server does so too, so that it dials its routes anew
-// soon after the cable is mended.
+// A peer that stands still, or that a cut cable separates, closes no connection. Whoever got no answer to as many pings as it
+// has out leaves it at the time of the next one.
 const (
-	PingEvery = time.Second
-	pingsOut  = 2
+	// PingEvery is how often a client pings its server. It leaves it after two to four seconds.
+	PingEvery = 2 * time.Second
+	pingsOut  = 1
+	// routePingEvery is how often servers ping each other. One leaves a route after two to three seconds, so that it dials anew soon
+	// after the cable is mended.
+	routePingEvery = time.Second
+	routePingsOut  = 2
+	// clientPingEvery is how often a server looks at a connection of a client, and pings one that said nothing. Nothing waits for
+	// the end of a dead one: who serves what is told by heartbeats.
+	clientPingEvery = 5 * time.Second
 	// writeWithin bounds a write to a connection whose peer takes nothing. The client's pings wait for it.
 	writeWithin = 4 * time.Second
 	// dialWithin bounds one try to connect. A server that stands still is still connected to: its kernel does that.

@@ -106,7 +106,7 @@ func (p *parts) keepOutputs() {
 	p.run(func(ctx context.Context) error {
 		for {
 			p.usage.note(p.core.outputs.Usage(ctx))
-			if !retry.Sleep(ctx, countEvery) {
+			if !retry.Together(ctx, countEvery) {
 				return nil
 			}
 		}
