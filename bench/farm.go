@@ -108,7 +108,7 @@ func (b *Bed) farm(c FarmConfig) (*Farm, error) {
 	if f.log, err = jetstream.Open(b.ctx, nc, jetstream.Config{BeatTTL: beatTTL}); err != nil {
 		return nil, err
 	}
-	f.control = &control.Control{Log: f.log, Dispatch: f.log, Clock: time.Now}
+	f.control = &control.Control{Log: f.log, Clock: time.Now}
 	b.core(f, nc)
 	if _, err := f.control.Publish(b.ctx, by, jobsOf(c.Collectors, c.Profiles)); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (b *Bed) core(f *Farm, nc *nats.Conn) {
 	f.guard.Learn(s)
 	hearing := presence.New(presence.Config{Heartbeats: f.log, Logger: silent()})
 	s.Seat(scheduler.New(scheduler.Config{
-		Log: f.log, Dispatch: f.log, Hearing: hearing, OfflineAfter: offlineIn, Logger: silent(),
+		Log: f.log, Hearing: hearing, OfflineAfter: offlineIn, Logger: silent(),
 		Policy: scheduler.Policy{MaxInProgress: f.InProgress, ArtifactDeadline: 7 * 24 * time.Hour, ExpansionRetry: 30 * time.Second, MaxWaiting: 1 << 30},
 	}))
 	gate := door.New(door.Config{

@@ -179,7 +179,7 @@ func (l *Least) worker(b *Bed, url string, lane int) error {
 	}
 	name := strconv.Itoa(lane)
 	consumer, err := js.CreateConsumer(b.ctx, leastStream, natsjs.ConsumerConfig{
-		Durable: "lane-" + name, FilterSubject: leastDispatch + name, AckPolicy: natsjs.AckExplicitPolicy, MaxAckPending: 1,
+		Durable: "lane-" + name, FilterSubject: leastDispatch + name, MemoryStorage: true, AckPolicy: natsjs.AckExplicitPolicy, MaxAckPending: 1,
 	})
 	if err != nil {
 		return err

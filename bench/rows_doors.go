@@ -92,7 +92,7 @@ func (b *Bed) site(log siteLog, database *Database) (url string, err error) {
 		return "", err
 	}
 	b.onEnd(func() error { reader.Close(); return nil })
-	commands := &control.Control{Log: log, Dispatch: log, Clock: time.Now}
+	commands := &control.Control{Log: log, Clock: time.Now}
 	website.Inform(commands, reader, log)
 	site := website.New(website.Config{Reader: reader, Control: commands, Log: log, JobLogs: log, Token: token, Version: "bench", Logger: silent()})
 	b.run("website", site.Run)
@@ -177,7 +177,7 @@ func (b *Bed) submitting(ctx context.Context, projects bool) (func(context.Conte
 	if err != nil {
 		return nil, err
 	}
-	if _, err := (&control.Control{Log: log, Dispatch: log, Clock: time.Now}).Publish(ctx, by, jobsOf(8, 10)); err != nil {
+	if _, err := (&control.Control{Log: log, Clock: time.Now}).Publish(ctx, by, jobsOf(8, 10)); err != nil {
 		return nil, err
 	}
 	if projects {

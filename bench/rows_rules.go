@@ -256,7 +256,7 @@ type Players struct {
 
 func (b *Bed) players(ctx context.Context, lanes, perLane int) (*Players, error) {
 	log := memory.New(memory.Config{})
-	p := &Players{log: log, lanes: lanes, perLane: perLane, names: map[events.Lane]events.CollectorName{}, control: &control.Control{Log: log, Dispatch: log, Clock: time.Now}}
+	p := &Players{log: log, lanes: lanes, perLane: perLane, names: map[events.Lane]events.CollectorName{}, control: &control.Control{Log: log, Clock: time.Now}}
 	if _, err := p.control.Publish(ctx, by, jobsOf(lanes, perLane)); err != nil {
 		return nil, err
 	}
@@ -274,7 +274,7 @@ func (b *Bed) players(ctx context.Context, lanes, perLane int) (*Players, error)
 		}
 	})
 	s.Seat(scheduler.New(scheduler.Config{
-		Log: log, Dispatch: log, OfflineAfter: offlineIn, Logger: silent(),
+		Log: log, OfflineAfter: offlineIn, Logger: silent(),
 		Policy: scheduler.Policy{MaxInProgress: 1, ArtifactDeadline: 7 * 24 * time.Hour, ExpansionRetry: 30 * time.Second, MaxWaiting: 1 << 30},
 	}))
 	b.run("shell", s.Run)

@@ -199,7 +199,7 @@ func TestWhatAMatchedJobUsed(t *testing.T) {
 				t.Errorf("without a command it used %+v", f.Used)
 			}
 			here := events.Lane{Target: "here"}
-			if err := s.log.EnsureLane(s.ctx, here); err != nil {
+			if err := s.log.EnsureLane(s.ctx, here, 0); err != nil {
 				t.Fatal(err)
 			}
 			s.tell(events.CollectorRegistered{Name: "c2", Target: "here"})

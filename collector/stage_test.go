@@ -37,7 +37,7 @@ func onStage(t *testing.T, play func(s *stage)) {
 	s.tell(events.DefinitionsPublished{Suite: s.suite.Name, Digest: s.suite.Digest(), Content: s.suite.Canonical()})
 	s.tell(events.MachineDescribed{Machine: "eider", Pool: "builders", MemoryMiB: 4096, CPUs: 4, Slots: 2})
 	for name, lane := range map[events.CollectorName]events.Lane{"c0": pool0, "c1": pool1} {
-		if err := s.log.EnsureLane(ctx, lane); err != nil {
+		if err := s.log.EnsureLane(ctx, lane, 0); err != nil {
 			t.Fatal(err)
 		}
 		s.tell(events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set, Machine: "eider"})

@@ -141,9 +141,6 @@ func (c *Control) assign(ctx context.Context, by By, name events.CollectorName,
 		if holder, held := serving.Regular(); held && !r.Standby && holder != name {
 			return nil, refuse(Conflict, "lane %s already has collector %s: deactivate it first, or register %s with --standby", lane, holder, name)
 		}
-		if err := c.Dispatch.EnsureLane(ctx, lane); err != nil {
-			return nil, err
-		}
 		if _, assigned := serving.Collectors[name]; !assigned {
 			facts = append(facts, events.LaneAssigned{Lane: lane, Name: name, Standby: r.Standby})
 		}

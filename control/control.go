@@ -19,9 +19,8 @@ import (
 
 // Control carries out commands. Its fields are set once, before use.
 type Control struct {
-	Log      eventlog.Log
-	Dispatch eventlog.Dispatch
-	Clock    func() time.Time
+	Log   eventlog.Log
+	Clock func() time.Time
 	// Suites names the published suites. A new collector's lane is checked against their definitions, and refusals list
 	// them. nil checks nothing.
 	Suites func(context.Context) ([]events.SuiteName, error)

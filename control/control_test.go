@@ -29,7 +29,7 @@ func definitions() suite.Definitions {
 // copyOf returns another Control with the same settings.
 func copyOf(c *Control) *Control {
 	return &Control{
-		Log: c.Log, Dispatch: c.Dispatch, Clock: c.Clock, Suites: c.Suites, KeyHolder: c.KeyHolder, TokenHolder: c.TokenHolder,
+		Log: c.Log, Clock: c.Clock, Suites: c.Suites, KeyHolder: c.KeyHolder, TokenHolder: c.TokenHolder,
 		PendingOf: c.PendingOf, PendingIn: c.PendingIn, PendingAll: c.PendingAll, MaxPending: c.MaxPending, Queues: c.Queues, Offers: c.Offers,
 		Requirements: c.Requirements, KeepTries: c.KeepTries,
 	}
@@ -38,7 +38,7 @@ func copyOf(c *Control) *Control {
 func start(t testing.TB) (*Control, *memory.Log) {
 	t.Helper()
 	log := memory.New(memory.Config{})
-	c := &Control{Log: log, Dispatch: log, Clock: time.Now, Suites: func(context.Context) ([]events.SuiteName, error) { return []events.SuiteName{"small"}, nil }}
+	c := &Control{Log: log, Clock: time.Now, Suites: func(context.Context) ([]events.SuiteName, error) { return []events.SuiteName{"small"}, nil }}
 	if _, err := c.Publish(t.Context(), by, definitions()); err != nil {
 		t.Fatal(err)
 	}

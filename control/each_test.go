@@ -109,7 +109,7 @@ func TestNothingAnsweredIsLostInABatch(t *testing.T) {
 		n := rapid.IntRange(1, 150).Draw(rt, "requests")
 		mortal := &failing{Log: log, stored: rapid.Bool().Draw(rt, "stored")}
 		mortal.left.Store(int64(rapid.IntRange(1, n+1).Draw(rt, "appends")))
-		ill := &Control{Log: mortal, Dispatch: log, Clock: time.Now}
+		ill := &Control{Log: mortal, Clock: time.Now}
 		made, err := ill.CreateEach(t.Context(), by, commits(n), numbered)
 		if err != nil {
 			rt.Fatal(err)

@@ -122,10 +122,6 @@ func (n NewMachine) described() (events.MachineDescribed, error) {
 
 // AddMachine registers a machine of a pool and a collector for each of its slots, and assigns each of these to a free
 // lane of the pool, all in one append. Names are unique for ever.
-//
-// The consumers of the lanes are made afterwards: many people may add machines to a pool at once, and the time between
-// what they read and the append is short then. A crash before that does no harm: the scheduler makes the consumer of a
-// lane that has none before the first dispatch, and a collector waits for it.
 func (c *Control) AddMachine(ctx context.Context, by By, n NewMachine) (MachineAnswer, error) {
 	wanted, err := n.described()
 	if err != nil {
@@ -158,11 +154,6 @@ func (c *Control) AddMachine(ctx context.Context, by By, n NewMachine) (MachineA
 		facts, out.Collectors, err = slots(ctx, tx, wanted, names, n.NKeys)
 		return append([]events.Fact{wanted}, facts...), err
 	})
-	for _, slot := range out.Collectors {
-		if err == nil {
-			err = c.Dispatch.EnsureLane(ctx, slot.Lane)
-		}
-	}
 	return out, err
 }
 

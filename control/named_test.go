@@ -251,7 +251,7 @@ func TestARequestIsInASet(t *testing.T) {
 func TestASuiteWhoseBranchesUseNothing(t *testing.T) {
 	log := memory.New(memory.Config{})
 	c, _ := start(t)
-	c.Log, c.Dispatch = log, log
+	c.Log = log
 	c.published.suites = nil
 	named := aside(t, c, definitions())
 	if _, _, err := c.CreateRequest(t.Context(), by, NewRequest{Suite: "small", Kind: events.Master, Tag: "c1", Named: named}); err != nil {

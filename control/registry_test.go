@@ -105,7 +105,7 @@ func TestWhatStandsOnAnEarlierLogIsCopiedWithTheOpening(t *testing.T) {
 	if n := opened(t, log); n != 2 {
 		t.Errorf("%d were copied, want those that were registered", n)
 	}
-	c := &Control{Log: log, Dispatch: log, Clock: time.Now}
+	c := &Control{Log: log, Clock: time.Now}
 	if s := standing(t, c, "a"); !s.Takes() || !s.Online || s.Registered.NKey != "KEY-a" || s.Registered.Target != "here" {
 		t.Errorf("%+v", s)
 	}

@@ -186,7 +186,7 @@ func TestCluster(t *testing.T) {
 
 	// Each collector reaches its own part of the door and nothing of JetStream.
 	for _, own := range collectors(t) {
-		if err := log.EnsureLane(ctx, own.lane()); err != nil {
+		if err := log.EnsureLane(ctx, own.lane(), 0); err != nil {
 			t.Fatal(err)
 		}
 		nc, _ := c.connect(t, string(own.Name))

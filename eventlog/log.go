@@ -125,6 +125,9 @@ func (e *GapError) Error() string {
 // ErrUnavailable says that the log could not be reached in time.
 var ErrUnavailable = errors.New("the log is not reachable")
 
+// ErrNoLane says that a lane has no consumer. Nobody has made one since the server started, which keeps it in memory.
+var ErrNoLane = errors.New("the lane has no consumer")
+
 // Delivery is one dispatched job in the hands of a collector.
 type Delivery interface {
 	// Stored is the JobDispatched event as the log holds it.
@@ -139,15 +142,16 @@ type Delivery interface {
 
 // Dispatch brings a job from its JobDispatched event to a collector. The core uses both ends of it.
 type Dispatch interface {
-	// EnsureLane makes the durable consumer of a lane if there is none.
-	EnsureLane(ctx context.Context, lane events.Lane) error
+	// EnsureLane makes the consumer of a lane if there is none. A new one begins with the first job that was dispatched at from or later.
+	EnsureLane(ctx context.Context, lane events.Lane, from events.Seq) error
 	Jobs
 }
 
 // Jobs is the collector's end of the dispatch.
 type Jobs interface {
 	// NextJob waits for the next job of the lane. Each lane has one outstanding delivery at a time, in order, for all
-	// takers together. An unacknowledged one is delivered again before any later one.
+	// takers together. An unacknowledged one is delivered again before any later one. It returns ErrNoLane, wrapped, when the lane
+	// has no consumer.
 	NextJob(ctx context.Context, lane events.Lane) (Delivery, error)
 }
 

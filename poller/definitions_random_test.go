@@ -34,7 +34,7 @@ func TestPollersOfAFileRepeatNothing(t *testing.T) {
 			case 2:
 				// A poller is killed before its append or after it, and another one replaces it.
 				dying := &control.Control{
-					Log: &mortal{Log: log, left: rapid.IntRange(0, 1).Draw(rt, "appends")}, Dispatch: c.Dispatch, Clock: c.Clock,
+					Log: &mortal{Log: log, left: rapid.IntRange(0, 1).Draw(rt, "appends")}, Clock: c.Clock,
 				}
 				_, _ = definitionsPoller(dying, "a", "main", files).Poll(t.Context())
 				pollers[0] = definitionsPoller(c, "a", "main", files)

@@ -367,7 +367,7 @@ func TestDefinitionsWaitForTheLog(t *testing.T) {
 	c, log := newControl(t)
 	files := &tree{}
 	files.set(mine)
-	away := &control.Control{Log: unavailable{log}, Dispatch: c.Dispatch, Clock: c.Clock}
+	away := &control.Control{Log: unavailable{log}, Clock: c.Clock}
 	p := definitionsPoller(away, "a", "", files)
 	for range 5 {
 		p.turn(t.Context())

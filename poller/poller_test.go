@@ -40,7 +40,7 @@ func small() suite.Definitions {
 func newControl(t testing.TB) (*control.Control, *memory.Log) {
 	t.Helper()
 	log := memory.New(memory.Config{})
-	c := &control.Control{Log: log, Dispatch: log, Clock: time.Now}
+	c := &control.Control{Log: log, Clock: time.Now}
 	if _, err := c.Publish(context.Background(), by, small()); err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func TestPollersLeaveNoGap(t *testing.T) {
 			case 3:
 				// A poller is killed after some appends, and another one replaces it.
 				dying := &control.Control{
-					Log: &mortal{Log: log, left: rapid.IntRange(0, 3).Draw(rt, "appends")}, Dispatch: c.Dispatch, Clock: c.Clock,
+					Log: &mortal{Log: log, left: rapid.IntRange(0, 3).Draw(rt, "appends")}, Clock: c.Clock,
 				}
 				_, _ = newPoller(dying, "a", b, policy).Poll(t.Context())
 				pollers[0] = newPoller(c, "a", b, policy)
@@ -524,7 +524,7 @@ func TestALimitIsWaitedForAndAnOutageOfTheLogIsNoAlert(t *testing.T) {
 		if pause := p.turn(t.Context()); pause < 40*time.Minute || pause > 44*time.Minute {
 			t.Errorf("the next poll is in %v", pause)
 		}
-		away := &control.Control{Log: unavailable{log}, Dispatch: c.Dispatch, Clock: c.Clock}
+		away := &control.Control{Log: unavailable{log}, Clock: c.Clock}
 		b.set(func(b *branch) { b.err = nil })
 		b.grow(1, time.Minute, "c")
 		p = newPoller(away, "a", b, month)

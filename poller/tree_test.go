@@ -255,7 +255,7 @@ func TestPollersOfATreeRepeatNothing(t *testing.T) {
 				}
 			case 2:
 				// A poller is killed before an append or after it, and another one replaces it.
-				dying := &control.Control{Log: &mortal{Log: log, left: rapid.IntRange(0, 3).Draw(rt, "appends")}, Dispatch: c.Dispatch, Clock: c.Clock}
+				dying := &control.Control{Log: &mortal{Log: log, left: rapid.IntRange(0, 3).Draw(rt, "appends")}, Clock: c.Clock}
 				_, _ = treePoller(dying, "a", from).Poll(t.Context())
 				pollers[0] = treePoller(c, "a", from)
 			default:

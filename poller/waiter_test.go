@@ -73,7 +73,7 @@ func (still) Wait(context.Context, events.Seq) error { return nil }
 func TestAPolledMasterWaitsForItsArtifact(t *testing.T) {
 	status, store, url := server(t)
 	log := memory.New(memory.Config{})
-	c := &control.Control{Log: log, Dispatch: log, Clock: time.Now}
+	c := &control.Control{Log: log, Clock: time.Now}
 	d := small()
 	d.Targets = append(d.Targets, suite.Target{Name: "experimental", Sets: 1, OS: "linux", Arch: "amd64", Optional: true})
 	d.Artifact.Kind, d.Artifact.URLs, d.Artifact.Components = "url", []string{url + "/{tag}/{component}-{target}.tar.gz"}, []string{"toolchain"}

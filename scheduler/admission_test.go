@@ -259,7 +259,7 @@ func TestManyFreeLanesAreServedInTurn(t *testing.T) {
 		}
 	}
 	log := memory.New(memory.Config{})
-	s := New(Config{Log: log, Dispatch: log, Policy: Policy{MaxInProgress: 1}, Logger: slog.New(slog.DiscardHandler)})
+	s := New(Config{Log: log, Policy: Policy{MaxInProgress: 1}, Logger: slog.New(slog.DiscardHandler)})
 	got := map[events.AccountName]int{}
 	for {
 		before := f.state.Seq

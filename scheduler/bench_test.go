@@ -29,7 +29,7 @@ type crowd struct {
 func newCrowd(lanes, jobs, requests int) *crowd {
 	log := memory.New(memory.Config{})
 	c := &crowd{state: newState(), s: New(Config{
-		Log: log, Dispatch: log, Hearing: ears{}, Policy: Policy{MaxInProgress: 1, QuarantineAfter: 3, ArtifactDeadline: time.Hour},
+		Log: log, Hearing: ears{}, Policy: Policy{MaxInProgress: 1, QuarantineAfter: 3, ArtifactDeadline: time.Hour},
 		Logger: slog.New(slog.DiscardHandler),
 	})}
 	started := events.RequestCreated{RequestID: "r1", Kind: events.Master, Suite: "s", Tag: "t1", Key: "t1", State: events.StateArtifactsReady}
@@ -149,7 +149,7 @@ type flow struct {
 func newFlow(pending int) *flow {
 	log := memory.New(memory.Config{})
 	f := &flow{crowd: crowd{state: newState(), lanes: []events.Lane{{Target: "here"}}, s: New(Config{
-		Log: log, Dispatch: log, Hearing: ears{}, Policy: Policy{MaxInProgress: 2, QuarantineAfter: 3, ArtifactDeadline: time.Hour},
+		Log: log, Hearing: ears{}, Policy: Policy{MaxInProgress: 2, QuarantineAfter: 3, ArtifactDeadline: time.Hour},
 		Logger: slog.New(slog.DiscardHandler),
 	})}}
 	d := suite.Definitions{

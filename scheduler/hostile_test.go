@@ -193,11 +193,10 @@ func TestAClockThatWasSetBackDoesNotPutARequestOff(t *testing.T) {
 	}
 }
 
-// picky is a log that never takes some appends, and cannot make the consumers of some lanes.
+// picky is a log that never takes some appends.
 type picky struct {
 	*memory.Log
 	takes func(events.Event) error
-	lane  events.Lane
 }
 
 func (p *picky) Append(ctx context.Context, parts ...eventlog.Append) (events.Seq, error) {
@@ -209,13 +208,6 @@ func (p *picky) Append(ctx context.Context, parts ...eventlog.Append) (events.Se
 		}
 	}
 	return p.Log.Append(ctx, parts...)
-}
-
-func (p *picky) EnsureLane(ctx context.Context, l events.Lane) error {
-	if l == p.lane {
-		return errors.New("the consumer exists with another configuration")
-	}
-	return p.Log.EnsureLane(ctx, l)
 }
 
 func TestARequestOfTooLargeJobsDoesNotStopTheQueue(t *testing.T) {
@@ -256,9 +248,14 @@ func TestALaneThatFailsKeepsNoOtherLaneWaiting(t *testing.T) {
 
 func aLaneFails(t *testing.T, account events.AccountName) {
 	bad, good := events.Lane{Target: "here", Set: 0}, events.Lane{Target: "here", Set: 1}
-	log := &picky{Log: memory.New(memory.Config{}), lane: bad, takes: func(events.Event) error { return nil }}
+	log := &picky{Log: memory.New(memory.Config{}), takes: func(e events.Event) error {
+		if f, ok := e.Fact.(events.JobDispatched); ok && f.Job.Lane() == bad {
+			return errors.New("there is no room for this subject")
+		}
+		return nil
+	}}
 	by := control.By{Actor: "test", Source: "test"}
-	c := &control.Control{Log: log.Log, Dispatch: log.Log, Clock: time.Now}
+	c := &control.Control{Log: log.Log, Clock: time.Now}
 	d := small()
 	d.Targets[0].Sets = 2
 	if _, err := c.Publish(t.Context(), by, d); err != nil {

@@ -133,7 +133,7 @@ func newWorld(seed uint64) *world {
 	w.policy = Policy{MaxInProgress: 1 + w.r.IntN(3), ArtifactDeadline: 7 * 24 * time.Hour, ExpansionRetry: time.Minute}
 	w.lawyer = newLawyer(w.policy, maxAttempts)
 	w.cursor, _ = w.log.Follow(context.Background(), 0)
-	w.people = &control.Control{Log: &desk{Log: w.log, w: w, seen: w.head}, Dispatch: w.log, Clock: func() time.Time { return w.now.Add(w.jump()) }}
+	w.people = &control.Control{Log: &desk{Log: w.log, w: w, seen: w.head}, Clock: func() time.Time { return w.now.Add(w.jump()) }}
 	for range 1 + w.r.IntN(3) {
 		w.schedulers = append(w.schedulers, w.newPlanner())
 	}
@@ -143,7 +143,7 @@ func newWorld(seed uint64) *world {
 func (w *world) newPlanner() *planner {
 	p := &planner{state: newState(), before: w.head(), heard: present{}}
 	p.Scheduler = New(Config{
-		Dispatch: w.log, Hearing: p.heard, Policy: w.policy, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler),
+		Hearing: p.heard, Policy: w.policy, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler),
 		Log: &desk{Log: w.log, w: w, seen: func() events.Seq { return p.state.Seq }},
 	})
 	return p

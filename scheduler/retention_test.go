@@ -24,7 +24,7 @@ func begin(t *testing.T, log *memory.Log, p Policy) (stop func()) {
 // beginLooking is begin for a scheduler that looks so often.
 func beginLooking(t *testing.T, log *memory.Log, p Policy, tick time.Duration) (stop func()) {
 	t.Helper()
-	ended, cancel := follow(t, log, Config{Log: log, Dispatch: log, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler), Policy: p}, tick)
+	ended, cancel := follow(t, log, Config{Log: log, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler), Policy: p}, tick)
 	return func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -38,7 +38,7 @@ func endOneJob(t *testing.T, log *memory.Log, tag events.Tag) events.RequestID {
 	t.Helper()
 	id := ask(t, log, control.NewRequest{Kind: events.Master, Tag: tag})
 	pass(10 * time.Minute)
-	c := &control.Control{Log: log, Dispatch: log, Clock: time.Now}
+	c := &control.Control{Log: log, Clock: time.Now}
 	if _, _, err := c.CancelRequest(t.Context(), control.By{Actor: "test", Source: "test"}, id, "not needed"); err != nil {
 		t.Fatal(err)
 	}

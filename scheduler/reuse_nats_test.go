@@ -93,7 +93,7 @@ func TestAThousandFreshJobsOverNATS(t *testing.T) {
 	clock := func() time.Time { return f.now.Add(time.Since(started)) }
 	quiet := slog.New(slog.DiscardHandler)
 	s := shell.New(shell.Config{Log: log, Clock: clock, Logger: quiet})
-	s.Seat(New(Config{Log: log, Dispatch: log, Policy: f.policy, Logger: quiet}))
+	s.Seat(New(Config{Log: log, Policy: f.policy, Logger: quiet}))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()

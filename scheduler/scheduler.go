@@ -16,11 +16,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
@@ -35,8 +33,7 @@ const source = "scheduler"
 
 // Config is what a Scheduler needs.
 type Config struct {
-	Log      eventlog.Log
-	Dispatch eventlog.Dispatch
+	Log eventlog.Log
 	// Hearing says which collectors are silent; nil calls none silent.
 	Hearing presence.Hearing
 	Policy  Policy
@@ -51,8 +48,6 @@ type Config struct {
 // Scheduler is one scheduler: a shell.Decider.
 type Scheduler struct {
 	Config
-	// lanes are the lanes whose consumer exists.
-	lanes sync.Map
 	// littered is how much litter was logged already.
 	littered int
 	sight    sight
@@ -150,11 +145,6 @@ func (s *Scheduler) step(l *ledger.Ledger, d decision, now time.Time) shell.Step
 		subjects = subjectsOf(tries)
 	}
 	return shell.Step{What: d.what, Subjects: subjects, Do: func(ctx context.Context) (events.Seq, error) {
-		if d.lane != nil {
-			if err := s.ensure(ctx, *d.lane); err != nil {
-				return 0, err
-			}
-		}
 		var seq events.Seq
 		err := eventlog.ErrBatchTooLarge
 		for _, batch := range tries {
@@ -164,18 +154,6 @@ func (s *Scheduler) step(l *ledger.Ledger, d decision, now time.Time) shell.Step
 		}
 		return seq, err
 	}}
-}
-
-// ensure makes the consumer of a lane, once.
-func (s *Scheduler) ensure(ctx context.Context, lane events.Lane) error {
-	if _, there := s.lanes.Load(lane); there {
-		return nil
-	}
-	if err := s.Dispatch.EnsureLane(ctx, lane); err != nil {
-		return fmt.Errorf("make the consumer of lane %s: %w", lane, err)
-	}
-	s.lanes.Store(lane, true)
-	return nil
 }
 
 // subjectsOf returns what appends write to.

@@ -63,14 +63,10 @@ func run(t *testing.T, log *faulty) (ended chan error, stop func()) {
 }
 
 // runOn runs a scheduler on any log.
-func runOn(t *testing.T, log interface {
-	eventlog.Log
-	eventlog.Dispatch
-},
-) (ended chan error, stop func()) {
+func runOn(t *testing.T, log eventlog.Log) (ended chan error, stop func()) {
 	t.Helper()
 	return follow(t, log, Config{
-		Log: log, Dispatch: log, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler),
+		Log: log, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler),
 		Policy: Policy{MaxInProgress: 1, ArtifactDeadline: 7 * 24 * time.Hour, ExpansionRetry: time.Minute},
 	}, 0)
 }
@@ -89,7 +85,7 @@ func follow(t *testing.T, log eventlog.Log, c Config, tick time.Duration) (ended
 func ask(t *testing.T, log *memory.Log, n control.NewRequest) events.RequestID {
 	t.Helper()
 	by := control.By{Actor: "test", Source: "test"}
-	c := &control.Control{Log: log, Dispatch: log, Clock: time.Now}
+	c := &control.Control{Log: log, Clock: time.Now}
 	if _, err := c.Publish(t.Context(), by, small()); err != nil {
 		t.Fatal(err)
 	}

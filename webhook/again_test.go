@@ -225,7 +225,7 @@ func TestAWishWaitsForTheLog(t *testing.T) {
 		})
 		b := r.bot()
 		broken := &failing{Log: r.log, times: 2}
-		b.Control = &control.Control{Log: broken, Dispatch: r.log, Clock: time.Now}
+		b.Control = &control.Control{Log: broken, Clock: time.Now}
 		r.start(b)
 		id := r.post("issue_comment", by(alice, "@tacho retry").payload())
 		pass(time.Minute)

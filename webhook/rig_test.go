@@ -121,7 +121,7 @@ func inRig(t *testing.T, test func(t *testing.T, r *rig)) {
 }
 
 func (r *rig) control() *control.Control {
-	return &control.Control{Log: r.log, Dispatch: r.log, Clock: time.Now}
+	return &control.Control{Log: r.log, Clock: time.Now}
 }
 
 func small() suite.Definitions {

@@ -70,7 +70,7 @@ func TestHowOftenTheLogIsAskedForAComment(t *testing.T) {
 	inRig(t, func(t *testing.T, r *rig) {
 		log := &questions{Log: r.log}
 		b := r.bot()
-		b.Log, b.Control = log, &control.Control{Log: log, Dispatch: r.log, Clock: time.Now}
+		b.Log, b.Control = log, &control.Control{Log: log, Clock: time.Now}
 		r.start(b)
 		r.deliver("issue_comment", from(99, alice, "@tacho help").payload())
 		log.since()
@@ -122,7 +122,7 @@ func TestADeliveryWaitsForABusyRequest(t *testing.T) {
 		inRig(t, func(t *testing.T, r *rig) {
 			log := &moving{Log: r.log}
 			b := r.bot()
-			b.Log, b.Control = log, &control.Control{Log: log, Dispatch: r.log, Clock: time.Now}
+			b.Log, b.Control = log, &control.Control{Log: log, Clock: time.Now}
 			r.start(b)
 			first := from(99, alice, "@tacho queue")
 			r.deliver("issue_comment", first.payload())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tachobench/tacho/control"
 	"github.com/tachobench/tacho/events"
@@ -121,9 +122,12 @@ func TestManyMachinesAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	var list readmodel.Machines
-	if err := json.Unmarshal([]byte(s.must("machine", "list", "--json")), &list); err != nil {
-		t.Fatal(err)
-	}
+	s.eventually("the tables have all machines", 2*time.Minute, func() bool {
+		if err := json.Unmarshal([]byte(s.must("machine", "list", "--json")), &list); err != nil {
+			t.Fatal(err)
+		}
+		return len(list.Machines) == people
+	})
 	lanes := map[events.Lane]bool{}
 	for _, m := range list.Machines {
 		for _, slot := range m.Collectors {

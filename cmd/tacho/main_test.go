@@ -75,9 +75,11 @@ func TestMain(m *testing.M) {
 
 // site is a Tacho that runs by itself, with a suite whose programs sleep.
 type site struct {
-	t    *testing.T
-	dir  string
-	up   *exec.Cmd
+	t   *testing.T
+	dir string
+	up  *exec.Cmd
+	// gone is closed when up has ended.
+	gone chan struct{}
 	args []string
 	env  []string
 	log  transcript.Buffer
@@ -181,8 +183,12 @@ func (s *site) start(flags ...string) {
 		s.t.Fatal(err)
 	}
 	up := s.up
-	ended := make(chan error, 1)
-	go func() { ended <- up.Wait() }()
+	ended := make(chan struct{})
+	s.gone = ended
+	go func() {
+		_ = up.Wait() // what it said tells more
+		close(ended)
+	}()
 	s.t.Cleanup(func() {
 		if err := up.Process.Signal(syscall.SIGINT); err == nil {
 			select {
@@ -198,8 +204,8 @@ func (s *site) start(flags ...string) {
 	deadline := time.Now().Add(50 * time.Second)
 	s.eventually("tacho up answers", 60*time.Second, func() bool {
 		select {
-		case err := <-ended:
-			s.t.Fatalf("tacho up ended: %v\n%s", err, s.log.String())
+		case <-ended:
+			s.t.Fatalf("tacho up ended: %v\n%s", up.ProcessState, s.log.String())
 		default:
 			if time.Now().After(deadline) { // the log of the process then shows where it hangs
 				if err := up.Process.Signal(syscall.SIGQUIT); err != nil {

@@ -69,7 +69,7 @@ func newSite(t *testing.T) *site {
 // bareSite returns the site of a directory, with a log of its own.
 func bareSite(ctx context.Context, dir string) (*site, error) {
 	s := &site{dir: dir, log: memory.New(memory.Config{})}
-	s.control = &control.Control{Log: s.log, Dispatch: s.log, Clock: time.Now}
+	s.control = &control.Control{Log: s.log, Clock: time.Now}
 	s.config = s.configuration()
 	_, err := s.control.AddCollector(ctx, by, control.NewCollector{Name: name, Target: "here"})
 	return s, err

@@ -163,6 +163,19 @@ func (b *books) dispatched(name events.Lane, place uint64) (seq events.Seq) {
 	return seq
 }
 
+// undone returns a place in the log from which on all jobs of a lane are that have not ended, and those to come.
+func (b *books) undone(name events.Lane) (from events.Seq) {
+	b.look(func(l *ledger.Ledger) {
+		from = l.Seq + 1
+		if lane, ok := l.Lanes[name]; ok {
+			for _, d := range lane.Dispatches {
+				from = min(from, d.Seq)
+			}
+		}
+	})
+	return from
+}
+
 // over reports whether the job that was dispatched at a sequence of the lane has ended.
 func (b *books) over(name events.Lane, seq events.Seq) (over bool) {
 	b.look(func(l *ledger.Ledger) {

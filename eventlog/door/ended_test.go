@@ -2,10 +2,16 @@ package door_test
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/door"
+	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 )
 
@@ -33,5 +39,111 @@ func TestTheEndOfAJobEndsItsDelivery(t *testing.T) {
 	must(t, "acknowledge what is over", one.Ack(ctx))
 	if err := two.Ack(ctx); err == nil {
 		t.Error("the delivery of a job that has not ended was acknowledged")
+	}
+}
+
+// A lane loses its consumer at each moment in the life of a job, and once begins from its first job. No job is lost, and none that has
+// ended comes again.
+func TestALaneThatLosesItsConsumer(t *testing.T) {
+	k := newCore(t, door.DefaultBounds())
+	k.open()
+	eider := k.register("eider", 1)
+	c := k.client(eider)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	js, err := natsjs.New(k.nc)
+	must(t, "administer", err)
+	lose := func() { must(t, "lose the lane", js.DeleteConsumer(ctx, "EVENTS", jetstream.LaneConsumer(eider.lane))) }
+	var version events.Seq
+	end := func(id events.JobID, place uint64) {
+		k.finish(eider, c, id, place, version)
+		last, _, err := c.Last(ctx, events.WorkSubject(eider.lane))
+		must(t, "last", err)
+		version = last.Seq
+	}
+	begin := func(spec events.JobSpec, place uint64) {
+		version, err = c.Append(ctx, appendOf(version, events.JobDequeued{Lane: eider.lane, Place: place, Job: spec, Collector: "eider", Instance: "1", Attempt: 1}))
+		must(t, "begin", err)
+	}
+	type wait struct {
+		d   eventlog.Delivery
+		err error
+	}
+	ask := func() chan wait {
+		got := make(chan wait, 1)
+		go func() {
+			d, err := c.NextJob(ctx, eider.lane)
+			got <- wait{d, err}
+		}()
+		return got
+	}
+	comes := func(got chan wait, id events.JobID) eventlog.Delivery {
+		t.Helper()
+		w := <-got
+		must(t, "next job", w.err)
+		e, err := events.Decode(w.d.Stored())
+		must(t, "decode", err)
+		if f := e.Fact.(events.JobDispatched); f.Job.ID != id {
+			t.Fatalf("job %s comes, want %s", f.Job.ID, id)
+		}
+		return w.d
+	}
+
+	waits := ask()
+	await(t, "the making of the lane", func() bool {
+		_, err := js.Consumer(ctx, "EVENTS", jetstream.LaneConsumer(eider.lane))
+		return err == nil
+	})
+	lose() // while a collector waits
+	one := k.dispatch(eider.lane, 1, "j1")
+	comes(waits, "j1")
+	lose() // with a job that nobody has begun
+	first := comes(ask(), "j1")
+	begin(one, 1)
+	two := k.dispatch(eider.lane, 2, "j2")
+	lose() // with a job that runs, and one behind it
+	must(t, "prolong", first.InProgress(ctx))
+	end("j1", 1)
+	must(t, "end", first.Ack(ctx))
+	second := comes(ask(), "j2")
+	begin(two, 2)
+	end("j2", 2)
+	must(t, "end", second.Ack(ctx))
+	lose() // with nothing to do
+	must(t, "make the lane from its first job on", k.log.EnsureLane(ctx, eider.lane, 0))
+	waits = ask()
+	k.dispatch(eider.lane, 3, "j3")
+	comes(waits, "j3")
+}
+
+// reluctant is a dispatch that cannot make lanes a few times.
+type reluctant struct {
+	*jetstream.Log
+	times atomic.Int32
+}
+
+func (r *reluctant) EnsureLane(ctx context.Context, lane events.Lane, from events.Seq) error {
+	if r.times.Add(-1) >= 0 {
+		return errors.New("the stream has as many consumers as it takes")
+	}
+	return r.Log.EnsureLane(ctx, lane, from)
+}
+
+// A lane whose consumer cannot be made gets its jobs as soon as it can.
+func TestALaneThatCannotBeMade(t *testing.T) {
+	k := newCore(t, door.DefaultBounds())
+	hinders := &reluctant{Log: k.log}
+	hinders.times.Store(3)
+	k.jobs = hinders
+	k.open()
+	eider := k.register("eider", 1)
+	c := k.client(eider)
+	k.dispatch(eider.lane, 1, "j1")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	_, err := c.NextJob(ctx, eider.lane)
+	must(t, "next job", err)
+	if left := hinders.times.Load(); left >= 0 {
+		t.Errorf("%d tries were left", left+1)
 	}
 }

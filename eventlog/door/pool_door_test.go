@@ -17,7 +17,6 @@ func TestAPoolsCollectorWorks(t *testing.T) {
 	k := newCore(t, door.DefaultBounds())
 	k.open()
 	lane := events.PoolLane("builders", 3)
-	must(t, "make the lane", k.log.EnsureLane(t.Context(), lane))
 	key, public := newKey(t)
 	k.append(events.MachineDescribed{Machine: "eider", Pool: "builders", MemoryMiB: 1024, CPUs: 2, Slots: 1})
 	k.append(events.CollectorRegistered{Name: "eider-1", Target: lane.Target, Set: lane.Set, NKey: public, Machine: "eider"})

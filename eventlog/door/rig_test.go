@@ -28,6 +28,7 @@ type core struct {
 	server *natsserver.Server
 	nc     *nats.Conn
 	log    *jetstream.Log
+	jobs   door.Jobs // the log, or what a test has instead
 	guard  *door.Guard
 	// outputs is the store of outputs of the core.
 	outputs *blobjs.Store
@@ -65,6 +66,7 @@ func startCore(t testing.TB, bounds door.Bounds, cfg natsserver.Config) *core {
 	if c.log, err = jetstream.Open(t.Context(), c.nc, jetstream.Config{AckWait: 2 * time.Second, BeatTTL: beatTTL}); err != nil {
 		t.Fatal(err)
 	}
+	c.jobs = c.log
 	if c.outputs, err = blobjs.Open(t.Context(), c.nc, blobjs.Config{MaxBytes: 4 << 30}); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,7 @@ func (c *core) run(f func(context.Context) error) (stop func()) {
 
 func (c *core) door() *door.Door {
 	return door.New(door.Config{
-		NC: c.nc, Log: c.log, Jobs: c.log, Presence: c.log, JobLogs: c.log, Outputs: c.outputs, Guard: c.guard, BeatTTL: beatTTL, Wall: c.server,
+		NC: c.nc, Log: c.log, Jobs: c.jobs, Presence: c.log, JobLogs: c.log, Outputs: c.outputs, Guard: c.guard, BeatTTL: beatTTL, Wall: c.server,
 		Alert: func(_ context.Context, about events.CollectorName, message, _ string) error {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -158,9 +160,6 @@ func (c *core) register(name events.CollectorName, set events.Set) collector {
 	c.t.Helper()
 	key, public := newKey(c.t)
 	lane := events.Lane{Target: "linux", Set: set}
-	if err := c.log.EnsureLane(context.Background(), lane); err != nil {
-		c.t.Fatal(err)
-	}
 	c.append(events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set, NKey: public})
 	// The server knows the key once the guard has read it.
 	c.reach(c.append(events.LaneAssigned{Lane: lane, Name: name}))

@@ -2,10 +2,12 @@ package door
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/retry"
 )
 
 const (
@@ -25,7 +27,7 @@ func (d *Door) next(ctx context.Context, name events.CollectorName, who *account
 	if v := d.Guard.books.view(name); !v.standing.Takes() || v.lane.assignment.Serving != name {
 		return answer{Refusal: taken("collector %s does not serve lane %s now", name, lane)}
 	}
-	delivery, err := d.Jobs.NextJob(waiting, lane)
+	delivery, err := d.nextJob(waiting, lane)
 	switch {
 	case err != nil && waiting.Err() != nil:
 		return answer{}
@@ -38,6 +40,38 @@ func (d *Door) next(ctx context.Context, name events.CollectorName, who *account
 	}
 	s := delivery.Stored()
 	return answer{Event: show(s), Delivery: token.Token()}
+}
+
+// nextJob waits for the next job of a lane that has not ended. It makes the lane's consumer when the lane asks for the first time since
+// this process began, and when the server has lost it.
+func (d *Door) nextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery, error) {
+	for lost := false; ; {
+		if made, said := d.lanes.Load(lane); made != true {
+			if err := d.Jobs.EnsureLane(ctx, lane, d.Guard.books.undone(lane)); err != nil {
+				if !said && ctx.Err() == nil {
+					d.Logger.WarnContext(ctx, "a lane gets no jobs, trying again", "lane", lane, "error", err)
+					d.lanes.Store(lane, false)
+				}
+				return nil, err
+			}
+			d.lanes.Store(lane, true)
+		}
+		delivery, err := d.Jobs.NextJob(ctx, lane)
+		switch {
+		case errors.Is(err, eventlog.ErrNoLane):
+			if d.lanes.Delete(lane); lost && !retry.Sleep(ctx, askAgain) { // a cluster elects who keeps it
+				return nil, err
+			}
+			lost = true
+		case err == nil && d.Guard.books.over(lane, delivery.Stored().Seq):
+			// Its end was not answered before its consumer was lost, or the consumer began earlier.
+			if err := delivery.Ack(ctx); err != nil {
+				return nil, err
+			}
+		default:
+			return delivery, err
+		}
+	}
 }
 
 // startWaiting ends the previous wait and registers a new one. Call stop when that is over.

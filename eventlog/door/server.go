@@ -54,6 +54,8 @@ type Config struct {
 type Door struct {
 	Config
 	working *hands
+	// lanes says of lanes whether this process made their consumer, or found it. false means that it could not, and said so.
+	lanes sync.Map
 	// self is the subject on which only this door answers.
 	self string
 	// carrying has a token for each request with a chunk that is being worked on.

@@ -14,10 +14,10 @@ import (
 func newLane(t *testing.T, s Subject) events.Lane {
 	t.Helper()
 	lane := events.Lane{Target: events.Target(name(t, "t")), Set: 1}
-	if err := s.Dispatch.EnsureLane(bounded(t), lane); err != nil {
+	if err := s.Dispatch.EnsureLane(bounded(t), lane, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Dispatch.EnsureLane(bounded(t), lane); err != nil {
+	if err := s.Dispatch.EnsureLane(bounded(t), lane, 0); err != nil {
 		t.Fatalf("again: %v", err)
 	}
 	return lane
@@ -174,5 +174,62 @@ func leavesNoHole(t *testing.T, s Subject) {
 		if waited := time.Since(begun); waited > s.AckWait*9/10 {
 			t.Fatalf("a job was lost for %s to a taker that left", waited)
 		}
+	}
+}
+
+func beginsWhereAsked(t *testing.T, s Subject) {
+	lane := events.Lane{Target: events.Target(name(t, "t")), Set: 1}
+	if d, err := s.Dispatch.NextJob(bounded(t), lane); !errors.Is(err, eventlog.ErrNoLane) {
+		t.Fatalf("a job of a lane that nobody made: %v, %v", d, err)
+	}
+	seqs := dispatch(t, s, lane, 0, 3)
+	must(t, s.Dispatch.EnsureLane(bounded(t), lane, seqs[1]))
+	must(t, s.Dispatch.EnsureLane(bounded(t), lane, seqs[2])) // it is there
+	for _, seq := range seqs[1:] {
+		must(t, mustTake(t, s, lane, seq).Ack(bounded(t)))
+	}
+	wantNone(t, s, lane)
+	seq := dispatch(t, s, lane, seqs[2], 1)[0]
+	must(t, mustTake(t, s, lane, seq).Ack(bounded(t)))
+}
+
+// outlivesLoss loses a lane with a job in somebody's hands and one behind it. Answers to the lost delivery do no harm, and no job is
+// lost.
+func outlivesLoss(t *testing.T, s Subject) {
+	for _, tc := range []struct {
+		name   string
+		answer func(eventlog.Delivery) error
+		from   int // the first job that has not ended
+	}{
+		{"prolonged", func(d eventlog.Delivery) error { return d.InProgress(bounded(t)) }, 0},
+		{"given back", func(d eventlog.Delivery) error { return d.Nak(bounded(t), 0) }, 0},
+		{"ended", func(d eventlog.Delivery) error { return d.Ack(bounded(t)) }, 1},
+	} {
+		lane := newLane(t, s)
+		seqs := dispatch(t, s, lane, 0, 2)
+		lost := mustTake(t, s, lane, seqs[0])
+		s.LoseLane(t, lane)
+		if err := tc.answer(lost); err != nil {
+			t.Fatalf("%s: %v", tc.name, err)
+		}
+		if d, err := s.Dispatch.NextJob(bounded(t), lane); !errors.Is(err, eventlog.ErrNoLane) {
+			t.Fatalf("%s: a job of a lost lane: %v, %v", tc.name, d, err)
+		}
+		must(t, s.Dispatch.EnsureLane(bounded(t), lane, seqs[tc.from]))
+		for _, seq := range seqs[tc.from:] {
+			must(t, mustTake(t, s, lane, seq).Ack(bounded(t)))
+		}
+		wantNone(t, s, lane)
+	}
+	// Who waits at that moment learns it.
+	lane := newLane(t, s)
+	waited := make(chan error, 1)
+	go func() {
+		_, err := s.Dispatch.NextJob(bounded(t), lane)
+		waited <- err
+	}()
+	s.LoseLane(t, lane)
+	if err := <-waited; !errors.Is(err, eventlog.ErrNoLane) {
+		t.Fatalf("a wait for a lost lane: %v", err)
 	}
 }

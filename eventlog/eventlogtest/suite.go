@@ -24,6 +24,8 @@ type Subject struct {
 	Heartbeats eventlog.Heartbeats
 	JobLogs    eventlog.JobLogs
 	Snapshots  eventlog.Snapshots
+	// LoseLane loses the consumer of a lane, as a server does that starts anew.
+	LoseLane func(t *testing.T, lane events.Lane)
 	// AckWait and BeatTTL are what the adapter was configured with; tests wait for them.
 	AckWait, BeatTTL time.Duration
 }
@@ -60,6 +62,8 @@ func RunIn(t *testing.T, bubble func(*testing.T, func(*testing.T)), open func(t 
 		{"gives a returned job first", returnedFirst},
 		{"keeps a job that makes progress", keepsInProgress},
 		{"loses no job to a taker that left", leavesNoHole},
+		{"begins a lane where it is asked to", beginsWhereAsked},
+		{"gives a job again whose lane was lost", outlivesLoss},
 		{"keeps one holder of a name", oneHolder},
 		{"forgets beats", forgetsBeats},
 		{"tells beats before the probe that follows them", tellsInOrder},

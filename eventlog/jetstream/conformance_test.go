@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tachobench/tacho/eventlog/eventlogtest"
 	"github.com/tachobench/tacho/eventlog/jetstream"
+	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
@@ -16,8 +18,9 @@ import (
 var short = jetstream.Config{AckWait: time.Second, BeatTTL: time.Second}
 
 func TestConformanceOneNode(t *testing.T) {
-	l := open(t, connect(t, start(t, natsserver.Config{Dir: t.TempDir()})), short)
-	eventlogtest.Run(t, func(*testing.T) eventlogtest.Subject { return subject(l) })
+	nc := connect(t, start(t, natsserver.Config{Dir: t.TempDir()}))
+	l := open(t, nc, short)
+	eventlogtest.Run(t, func(*testing.T) eventlogtest.Subject { return subject(l, nc) })
 }
 
 func TestConformanceCluster(t *testing.T) {
@@ -34,11 +37,23 @@ func TestConformanceCluster(t *testing.T) {
 	cfg := short
 	cfg.Replicas = 3
 	l := open(t, nc, cfg)
-	eventlogtest.Run(t, func(*testing.T) eventlogtest.Subject { return subject(l) })
+	eventlogtest.Run(t, func(*testing.T) eventlogtest.Subject { return subject(l, nc) })
 }
 
-func subject(l *jetstream.Log) eventlogtest.Subject {
-	return eventlogtest.Subject{Log: l, Dispatch: l, Presence: l, Heartbeats: l, JobLogs: l, Snapshots: l, AckWait: short.AckWait, BeatTTL: short.BeatTTL}
+func subject(l *jetstream.Log, nc *nats.Conn) eventlogtest.Subject {
+	return eventlogtest.Subject{
+		Log: l, Dispatch: l, Presence: l, Heartbeats: l, JobLogs: l, Snapshots: l, AckWait: short.AckWait, BeatTTL: short.BeatTTL,
+		LoseLane: func(t *testing.T, lane events.Lane) {
+			t.Helper()
+			js, err := natsjs.New(nc)
+			if err == nil {
+				err = js.DeleteConsumer(t.Context(), "EVENTS", jetstream.LaneConsumer(lane))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
 }
 
 func start(t testing.TB, cfg natsserver.Config) *natsserver.Server {

@@ -248,7 +248,7 @@ func TestWaitersSurviveRestart(t *testing.T) {
 	defer cancel()
 	r := newRestartable(t)
 	l := open(t, r.nc, jetstream.Config{})
-	if err := l.EnsureLane(ctx, lane); err != nil {
+	if err := l.EnsureLane(ctx, lane, 0); err != nil {
 		t.Fatal(err)
 	}
 	b := eventlog.Beat{Name: "eider", Instance: "1"}
@@ -262,6 +262,11 @@ func TestWaitersSurviveRestart(t *testing.T) {
 	taken := make(chan result)
 	go func() {
 		d, err := l.NextJob(ctx, lane)
+		for errors.Is(err, eventlog.ErrNoLane) { // the server lost its consumer
+			if err = l.EnsureLane(ctx, lane, 0); err == nil {
+				d, err = l.NextJob(ctx, lane)
+			}
+		}
 		taken <- result{d, err}
 	}()
 	r.stop()

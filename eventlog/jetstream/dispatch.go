@@ -27,22 +27,48 @@ const (
 	giveBack = 2 * time.Second
 )
 
-// LaneConsumer returns the name of a lane's durable consumer.
+// LaneConsumer returns the name of a lane's consumer.
 func LaneConsumer(lane events.Lane) string {
 	return "lane-" + string(lane.Target) + "-" + strconv.Itoa(int(lane.Set))
 }
 
 // EnsureLane implements eventlog.Dispatch. One delivery at a time (MaxAckPending 1) keeps the strict order, through
 // redeliveries too. The number of deliveries is unlimited, because the budget of attempts is kept in events.
-func (l *Log) EnsureLane(ctx context.Context, lane events.Lane) error {
+//
+// The server keeps the consumer in memory: with a file it would write what it delivers and what is answered beside the log, several
+// times for each job, and a synced log waits for the same disk. It is lost with its server, and then begins where the log says.
+func (l *Log) EnsureLane(ctx context.Context, lane events.Lane, from events.Seq) error {
+	want := natsjs.ConsumerConfig{
+		Durable: LaneConsumer(lane), Description: "Tacho: jobs of lane " + lane.String(),
+		FilterSubject: string(events.LaneSubject(lane)), DeliverPolicy: natsjs.DeliverByStartSequencePolicy, OptStartSeq: max(uint64(from), 1),
+		AckPolicy: natsjs.AckExplicitPolicy, AckWait: l.cfg.AckWait, MaxDeliver: -1, MaxAckPending: 1, MemoryStorage: true,
+	}
 	return Persist(ctx, "make the consumer of lane "+lane.String(), func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 		defer cancel()
-		_, err := l.js.CreateOrUpdateConsumer(ctx, l.cfg.Name, natsjs.ConsumerConfig{
-			Durable: LaneConsumer(lane), Description: "Tacho: jobs of lane " + lane.String(),
-			FilterSubject: string(events.LaneSubject(lane)), DeliverPolicy: natsjs.DeliverAllPolicy,
-			AckPolicy: natsjs.AckExplicitPolicy, AckWait: l.cfg.AckWait, MaxDeliver: -1, MaxAckPending: 1,
-		})
+		_, err := l.js.CreateConsumer(ctx, l.cfg.Name, want)
+		if !errors.Is(err, natsjs.ErrConsumerExists) {
+			return err
+		}
+		there, err := l.js.Consumer(ctx, l.cfg.Name, want.Durable)
+		if errors.Is(err, natsjs.ErrConsumerNotFound) {
+			return fmt.Errorf("%w: %w", ErrAgain, err)
+		}
+		if err != nil {
+			return err
+		}
+		if has := there.CachedInfo().Config; has.MemoryStorage {
+			if has.AckWait != want.AckWait {
+				has.AckWait = want.AckWait
+				_, err = l.js.UpdateConsumer(ctx, l.cfg.Name, has)
+			}
+			return err
+		}
+		// A version of Tacho before this one made it.
+		if err := l.js.DeleteConsumer(ctx, l.cfg.Name, want.Durable); err != nil && !errors.Is(err, natsjs.ErrConsumerNotFound) {
+			return err
+		}
+		_, err = l.js.CreateConsumer(ctx, l.cfg.Name, want)
 		return err
 	})
 }
@@ -54,7 +80,7 @@ type puller struct {
 }
 
 // NextJob implements eventlog.Dispatch. A request for one job always waits at the server, so that the server sends a
-// job as soon as it is stored. NextJob waits for a lane that does not exist yet.
+// job as soon as it is stored.
 func (p puller) NextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery, error) {
 	w := wait{puller: p, lane: lane, inbox: p.nc.NewInbox(), answers: make(chan *nats.Msg, 16)}
 	sub, err := p.nc.ChanSubscribe(w.inbox, w.answers)
@@ -71,6 +97,8 @@ func (p puller) NextJob(ctx context.Context, lane events.Lane) (eventlog.Deliver
 		case ctx.Err() != nil:
 			w.leave(sub)
 			return nil, fmt.Errorf("next job of %s: %w", lane, ctx.Err())
+		case errors.Is(err, eventlog.ErrNoLane):
+			return nil, errors.Join(fmt.Errorf("next job of %s: %w", lane, err), sub.Unsubscribe())
 		case p.nc.IsClosed():
 			return nil, fmt.Errorf("next job of %s: %w: %w", lane, eventlog.ErrUnavailable, err)
 		case !errors.Is(err, ErrAgain) && !transient(err):
@@ -115,7 +143,9 @@ func (w wait) pull(ctx context.Context) (eventlog.Delivery, error) {
 			case "100":
 			case "404", "408": // the request expired
 				return nil, ErrAgain
-			default: // no such lane, a change of leader, a server that stops
+			case "503": // nobody answers for the lane
+				return nil, eventlog.ErrNoLane
+			default: // a change of leader, a server that stops
 				return nil, errors.Join(ErrAgain, w.pause(ctx))
 			}
 		}
@@ -201,10 +231,30 @@ func (d *delivery) Nak(ctx context.Context, delay time.Duration) error {
 	return d.answer(ctx, fmt.Sprintf(`-NAK {"delay": %d}`, delay.Nanoseconds()))
 }
 
-// answer tells the server what to do with the delivery and waits for its confirmation.
+// answer tells the server what to do with the delivery and waits for its confirmation. If the consumer is gone, there is nothing to
+// tell: a new one knows of no delivery.
 func (d *delivery) answer(ctx context.Context, what string) error {
 	return Persist(ctx, fmt.Sprintf("answer %s for job event %d", what[:4], d.stored.Seq), func(ctx context.Context) error {
 		_, err := request(ctx, d.nc, &nats.Msg{Subject: d.reply, Data: []byte(what)})
+		if errors.Is(err, nats.ErrNoResponders) && d.gone(ctx) {
+			return nil
+		}
 		return err
 	})
+}
+
+// gone reports whether the consumer of the delivery is no more. While it has no leader, nobody answers for it either.
+func (d *delivery) gone(ctx context.Context) bool {
+	place, err := parseReply(d.reply)
+	if err != nil {
+		return false
+	}
+	said, err := request(ctx, d.nc, nats.NewMsg("$JS.API.CONSUMER.INFO."+place.stream+"."+place.consumer))
+	if err != nil {
+		return false
+	}
+	var info struct {
+		Error *natsjs.APIError `json:"error"`
+	}
+	return json.Unmarshal(said.Data, &info) == nil && info.Error != nil && info.Error.ErrorCode == natsjs.JSErrCodeConsumerNotFound
 }

@@ -7,7 +7,7 @@
 // torn.go for batches of which the server stores only the beginning.
 //
 // Four kinds of state are beside the log and no part of the truth: the stream LOGS with the output of jobs, the stream
-// SNAPSHOTS, the key-value bucket of heartbeats, and the durable consumer of each lane. Other packages can have streams
+// SNAPSHOTS, the key-value bucket of heartbeats, and the consumer of each lane, in memory. Other packages can have streams
 // beside it, too (Beside).
 //
 // The store can be wrong: a flipped bit can cut the log of a single node at a restart, and the server then gives out

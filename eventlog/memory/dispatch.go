@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"sort"
 	"time"
 
 	"github.com/tachobench/tacho/eventlog"
@@ -19,14 +20,23 @@ type lane struct {
 }
 
 // EnsureLane implements eventlog.Dispatch.
-func (l *Log) EnsureLane(_ context.Context, name events.Lane) error {
+func (l *Log) EnsureLane(_ context.Context, name events.Lane, from events.Seq) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lanes[name] == nil {
-		l.lanes[name] = &lane{}
+		places := l.places[events.LaneSubject(name)]
+		l.lanes[name] = &lane{acked: sort.Search(len(places), func(i int) bool { return l.all[places[i]].Seq >= from })}
 		l.announce()
 	}
 	return nil
+}
+
+// ForgetLane loses the consumer of a lane, as a server does that starts anew. A delivery from before counts for nothing.
+func (l *Log) ForgetLane(name events.Lane) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.lanes, name)
+	l.announce()
 }
 
 // NextJob implements eventlog.Dispatch.
@@ -34,8 +44,11 @@ func (l *Log) NextJob(ctx context.Context, name events.Lane) (eventlog.Delivery,
 	for {
 		l.mu.Lock()
 		d, wait := l.take(name)
-		changed := l.changed
+		there, changed := l.lanes[name] != nil, l.changed
 		l.mu.Unlock()
+		if !there {
+			return nil, fmt.Errorf("next job of %s: %w", name, eventlog.ErrNoLane)
+		}
 		if d != nil {
 			return d, nil
 		}

@@ -15,7 +15,10 @@ func TestConformance(t *testing.T) {
 	eventlogtest.RunIn(t, synctest.Test, func(*testing.T) eventlogtest.Subject {
 		cfg := memory.Config{AckWait: 400 * time.Millisecond, BeatTTL: 500 * time.Millisecond}
 		l := memory.New(cfg)
-		return eventlogtest.Subject{Log: l, Dispatch: l, Presence: l, Heartbeats: l, JobLogs: l, Snapshots: l, AckWait: cfg.AckWait, BeatTTL: cfg.BeatTTL}
+		return eventlogtest.Subject{
+			Log: l, Dispatch: l, Presence: l, Heartbeats: l, JobLogs: l, Snapshots: l, AckWait: cfg.AckWait, BeatTTL: cfg.BeatTTL,
+			LoseLane: func(_ *testing.T, lane events.Lane) { l.ForgetLane(lane) },
+		}
 	})
 }
 
@@ -24,7 +27,7 @@ func TestSimulatedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := memory.New(memory.Config{AckWait: time.Hour})
 		lane := events.Lane{Target: "t", Set: 1}
-		if err := l.EnsureLane(t.Context(), lane); err != nil {
+		if err := l.EnsureLane(t.Context(), lane, 0); err != nil {
 			t.Fatal(err)
 		}
 		begun := time.Now()

@@ -98,7 +98,7 @@ func NewFarm(t *testing.T, s Server) (*Farm, Site) {
 	f.run(follow.Run)
 	f.append(events.RegistryOpened{})
 	for name, lane := range map[events.CollectorName]events.Lane{f.eider: eiderLane, f.teal: tealLane} {
-		if err := f.log.EnsureLane(ctx, lane); err != nil {
+		if err := f.log.EnsureLane(ctx, lane, 0); err != nil {
 			t.Fatal(err)
 		}
 		f.append(events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set, NKey: s.Keys[name]})

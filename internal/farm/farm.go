@@ -43,7 +43,7 @@ func New(t testing.TB, d suite.Definitions, p scheduler.Policy, change ...func(*
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Farm{
 		T: t, Log: log, Suite: d, ctx: ctx, cancel: cancel,
-		Control: &control.Control{Log: log, Dispatch: log, Clock: time.Now, Suites: func(context.Context) ([]events.SuiteName, error) {
+		Control: &control.Control{Log: log, Clock: time.Now, Suites: func(context.Context) ([]events.SuiteName, error) {
 			return []events.SuiteName{d.Name}, nil
 		}},
 	}
@@ -63,7 +63,7 @@ func New(t testing.TB, d suite.Definitions, p scheduler.Policy, change ...func(*
 // Schedule adds another scheduler, with a configuration that may be changed.
 func (f *Farm) Schedule(p scheduler.Policy, change ...func(*shell.Config, *scheduler.Config)) {
 	config := scheduler.Config{
-		Log: f.Log, Dispatch: f.Log, Hearing: f.hearing, Policy: p, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler),
+		Log: f.Log, Hearing: f.hearing, Policy: p, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler),
 	}
 	around := shell.Config{Log: f.Log, Clock: time.Now, Logger: config.Logger}
 	for _, c := range change {

@@ -108,9 +108,12 @@ func (g *gate) Release(ctx context.Context, b eventlog.Beat) error {
 	return g.Log.Release(ctx, b)
 }
 
-// NextJob implements eventlog.Dispatch.
+// NextJob implements eventlog.Dispatch. There is no door here, which would make the lane.
 func (g *gate) NextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery, error) {
 	if err := g.pass(ctx); err != nil {
+		return nil, err
+	}
+	if err := g.EnsureLane(ctx, lane, 0); err != nil {
 		return nil, err
 	}
 	d, err := g.Log.NextJob(ctx, lane)

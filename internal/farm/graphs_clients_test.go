@@ -156,7 +156,7 @@ func BenchmarkGraph(b *testing.B) {
 
 func startGraph(b *testing.B, d suite.Definitions) (inLog, inTables time.Duration) {
 	_, log := syncedLog(b)
-	c := &control.Control{Log: log, Dispatch: log, Clock: time.Now}
+	c := &control.Control{Log: log, Clock: time.Now}
 	_, err := c.Publish(b.Context(), By, d)
 	if err != nil {
 		b.Fatal(err)
@@ -179,7 +179,7 @@ func startGraph(b *testing.B, d suite.Definitions) (inLog, inTables time.Duratio
 		})
 	}
 	s := shell.New(shell.Config{Log: log, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
-	s.Seat(scheduler.New(scheduler.Config{Log: log, Dispatch: log, Policy: policy, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler)}))
+	s.Seat(scheduler.New(scheduler.Config{Log: log, Policy: policy, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler)}))
 	goes(s.Run)
 	goes(projector.New(projector.Config{Log: log, URL: url}).Run)
 	at := head(b, log)

@@ -40,7 +40,7 @@ var graphTags = []events.Tag{"t0", "t1", "t2", "t3", "t4"}
 func newGraphWorld(t *testing.T, r *rand.Rand) *graphWorld {
 	policy := scheduler.Policy{MaxInProgress: 1 + r.IntN(3), Retention: 12 * time.Hour}
 	w := &graphWorld{world: newWorld(t, r, policy)}
-	w.scheduler = scheduler.New(scheduler.Config{Log: ruled{w.log, r}, Dispatch: w.log, Logger: slog.New(slog.DiscardHandler), Policy: policy})
+	w.scheduler = scheduler.New(scheduler.Config{Log: ruled{w.log, r}, Logger: slog.New(slog.DiscardHandler), Policy: policy})
 	d := randomNeeds(r)
 	w.say(events.DefinitionsPublished{Suite: d.Name, Digest: d.Digest(), Content: d.Canonical()})
 	w.suite, w.digest = d, d.Digest()
@@ -156,7 +156,7 @@ func randomNeeds(r *rand.Rand) suite.Definitions {
 }
 
 func (w *graphWorld) collector(lane events.Lane, machine events.MachineName) {
-	if err := w.log.EnsureLane(w.t.Context(), lane); err != nil {
+	if err := w.log.EnsureLane(w.t.Context(), lane, 0); err != nil {
 		w.t.Fatal(err)
 	}
 	w.lanes = append(w.lanes, lane)

@@ -32,7 +32,7 @@ func newLanesFarm(b *testing.B, log farmLog, lanes, inFlight, pending int) *lane
 	f := &lanesFarm{log: log, lanes: lanes, ended: make(chan struct{}, 1_000_000)}
 	d := manyJobs(1)
 	d.Targets[0].Sets = lanes
-	c := &control.Control{Log: log, Dispatch: log, Clock: time.Now}
+	c := &control.Control{Log: log, Clock: time.Now}
 	if _, err := c.Publish(b.Context(), By, d); err != nil {
 		b.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func newLanesFarm(b *testing.B, log farmLog, lanes, inFlight, pending int) *lane
 	}
 	tasks.Go(func() { f.follow(ctx, b, jobs) })
 	s := shell.New(shell.Config{Log: log, Clock: time.Now, InFlight: inFlight, Logger: slog.New(slog.DiscardHandler)})
-	s.Seat(scheduler.New(scheduler.Config{Log: log, Dispatch: log, Policy: scheduler.Policy{MaxInProgress: 4}, Logger: slog.New(slog.DiscardHandler)}))
+	s.Seat(scheduler.New(scheduler.Config{Log: log, Policy: scheduler.Policy{MaxInProgress: 4}, Logger: slog.New(slog.DiscardHandler)}))
 	tasks.Go(func() {
 		if err := s.Run(ctx); err != nil {
 			b.Error(err)

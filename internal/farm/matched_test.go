@@ -30,7 +30,7 @@ func matchedSuite() suite.Definitions {
 func (f *Farm) machine(n int) (events.CollectorName, events.Lane) {
 	f.T.Helper()
 	name, lane := fmt.Sprintf("m%d", n), events.PoolLane("builders", n)
-	if err := f.Log.EnsureLane(f.ctx, lane); err != nil {
+	if err := f.Log.EnsureLane(f.ctx, lane, 0); err != nil {
 		f.T.Fatal(err)
 	}
 	collector := events.CollectorName(name)

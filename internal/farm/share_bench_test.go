@@ -39,7 +39,7 @@ type sharedFarm struct {
 func newSharedFarm(b testing.TB, log farmLog, schedulers int, hold time.Duration) *sharedFarm {
 	b.Helper()
 	f := &sharedFarm{
-		log: log, control: &control.Control{Log: log, Dispatch: log, Clock: time.Now}, dispatched: map[events.RequestID]chan time.Time{},
+		log: log, control: &control.Control{Log: log, Clock: time.Now}, dispatched: map[events.RequestID]chan time.Time{},
 	}
 	f.hold.Store(int64(hold))
 	must := func(_ control.Answer, err error) {
@@ -57,7 +57,7 @@ func newSharedFarm(b testing.TB, log farmLog, schedulers int, hold time.Duration
 	b.Cleanup(func() { stop(); tasks.Wait() })
 	for range schedulers {
 		s := shell.New(shell.Config{Log: log, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
-		s.Seat(scheduler.New(scheduler.Config{Log: log, Dispatch: log, Policy: policy, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler)}))
+		s.Seat(scheduler.New(scheduler.Config{Log: log, Policy: policy, OfflineAfter: time.Minute, Logger: slog.New(slog.DiscardHandler)}))
 		tasks.Go(func() {
 			if err := s.Run(ctx); err != nil {
 				b.Error(err)

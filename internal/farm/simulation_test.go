@@ -113,7 +113,7 @@ func simulatedLog(t *testing.T, d suite.Definitions, count int, span time.Durati
 	log := memory.New(memory.Config{AckWait: forever, BeatTTL: forever})
 	h := &farmhand{
 		t: t, r: rand.New(rand.NewPCG(7, uint64(count))), log: log, suite: d, begun: time.Now(), stops: map[events.RequestID]chan struct{}{},
-		control: &control.Control{Log: log, Dispatch: log, Clock: time.Now},
+		control: &control.Control{Log: log, Clock: time.Now},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var tasks sync.WaitGroup
@@ -122,7 +122,7 @@ func simulatedLog(t *testing.T, d suite.Definitions, count int, span time.Durati
 	}
 	s := shell.New(shell.Config{Log: log, Tick: patience, Clock: time.Now, Logger: slog.New(slog.DiscardHandler)})
 	s.Seat(scheduler.New(scheduler.Config{
-		Log: log, Dispatch: log, OfflineAfter: forever, TakeoverAfter: forever,
+		Log: log, OfflineAfter: forever, TakeoverAfter: forever,
 		Policy: scheduler.Policy{MaxInProgress: maxInProgress, ArtifactDeadline: 7 * 24 * time.Hour, ExpansionRetry: time.Minute},
 		Logger: slog.New(slog.DiscardHandler),
 	}))
@@ -291,6 +291,10 @@ func (h *farmhand) stop(id events.RequestID) chan struct{} {
 
 // collect executes the jobs of a lane one after the other, like a collector.
 func (h *farmhand) collect(ctx context.Context, name events.CollectorName, lane events.Lane, r *rand.Rand) {
+	if err := h.log.EnsureLane(ctx, lane, 0); err != nil {
+		h.t.Error(err)
+		return
+	}
 	w := &worker{farmhand: h, lane: lane}
 	for {
 		d, err := h.log.NextJob(ctx, lane)

@@ -61,7 +61,7 @@ func newStation(b *testing.B, unsynced bool, lanes, perLane int) *station {
 	if s.log, err = jetstream.Open(b.Context(), nc, jetstream.Config{}); err != nil {
 		b.Fatal(err)
 	}
-	s.control = &control.Control{Log: s.log, Dispatch: s.log, Clock: time.Now}
+	s.control = &control.Control{Log: s.log, Clock: time.Now}
 	if _, err := s.control.Publish(b.Context(), By, s.suite); err != nil {
 		b.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func newStation(b *testing.B, unsynced bool, lanes, perLane int) *station {
 		}
 	})
 	guard.Learn(around)
-	around.Seat(scheduler.New(scheduler.Config{Log: s.log, Dispatch: s.log, Policy: policy, OfflineAfter: time.Minute, Logger: quiet}))
+	around.Seat(scheduler.New(scheduler.Config{Log: s.log, Policy: policy, OfflineAfter: time.Minute, Logger: quiet}))
 	s.run(around.Run)
 	s.run(door.New(door.Config{
 		NC: nc, Log: s.log, Jobs: s.log, Presence: s.log, JobLogs: s.log, Guard: guard, BeatTTL: time.Minute, Wall: s.server,

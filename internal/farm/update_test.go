@@ -142,7 +142,7 @@ func inFedFarm(t *testing.T, f func(t *testing.T, f *fed)) {
 	synctest.Test(t, func(t *testing.T) {
 		log := memory.New(memory.Config{AckWait: 15 * time.Second})
 		ctx, cancel := context.WithCancel(t.Context())
-		farm := &Farm{T: t, Log: log, Suite: manyJobs(1), ctx: ctx, cancel: cancel, Control: &control.Control{Log: log, Dispatch: log, Clock: time.Now}}
+		farm := &Farm{T: t, Log: log, Suite: manyJobs(1), ctx: ctx, cancel: cancel, Control: &control.Control{Log: log, Clock: time.Now}}
 		defer farm.Stop()
 		if _, err := farm.Control.Publish(ctx, By, farm.Suite); err != nil {
 			t.Fatal(err)

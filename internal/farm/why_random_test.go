@@ -64,7 +64,7 @@ func (w *whyWorld) machine(n int) {
 	w.say(d)
 	for i := range d.Slots {
 		lane := events.PoolLane("p", n*8+i)
-		if err := w.log.EnsureLane(w.t.Context(), lane); err != nil {
+		if err := w.log.EnsureLane(w.t.Context(), lane, 0); err != nil {
 			w.t.Fatal(err)
 		}
 		w.lanes = append(w.lanes, lane)

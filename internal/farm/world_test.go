@@ -34,7 +34,7 @@ func newWorld(t *testing.T, r *rand.Rand, p scheduler.Policy) *world {
 	t.Cleanup(func() { cursor.Close() })
 	return &world{
 		t: t, r: r, log: log, cursor: cursor, ledger: ledger.New(), now: time.Now(),
-		scheduler: scheduler.New(scheduler.Config{Log: log, Dispatch: log, Logger: slog.New(slog.DiscardHandler), Policy: p}),
+		scheduler: scheduler.New(scheduler.Config{Log: log, Logger: slog.New(slog.DiscardHandler), Policy: p}),
 	}
 }
 

@@ -197,7 +197,7 @@ func (p *parts) verifyLog(ctx context.Context) error {
 
 func (p *parts) scheduler() {
 	p.shell.Seat(scheduler.New(scheduler.Config{
-		Log: p.core.log, Dispatch: p.core.log, Hearing: p.hearing(), OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
+		Log: p.core.log, Hearing: p.hearing(), OfflineAfter: p.Config.Scheduler.OfflineAfter.Std(),
 		TakeoverAfter: p.Config.Scheduler.TakeoverAfter.Std(),
 		Policy:        p.policy(),
 		Key:           p.keys.scheduler,
@@ -247,7 +247,7 @@ func (p *parts) projector() {
 // control returns what carries out commands. suites returns the names of the known suites; it may be nil.
 func (p *parts) control(suites func(context.Context) ([]events.SuiteName, error)) *control.Control {
 	return &control.Control{
-		Log: p.core.log, Dispatch: p.core.log, Clock: p.Clock, Suites: suites, KeepTries: !p.Config.Scheduler.Supersede,
+		Log: p.core.log, Clock: p.Clock, Suites: suites, KeepTries: !p.Config.Scheduler.Supersede,
 		MaxPending: 2 * p.Config.Scheduler.MaxWaiting,
 	}
 }

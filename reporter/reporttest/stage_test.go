@@ -45,7 +45,7 @@ func open(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	s := &stage{t: t, log: memory.New(memory.Config{}), suite: d, lane: events.Lane{Target: "linux-amd64", Set: 0}}
-	s.control = &control.Control{Log: s.log, Dispatch: s.log, Clock: now, Suites: func(context.Context) ([]events.SuiteName, error) {
+	s.control = &control.Control{Log: s.log, Clock: now, Suites: func(context.Context) ([]events.SuiteName, error) {
 		return []events.SuiteName{d.Name}, nil
 	}}
 	url := pgtest.New(t, "migrated", readmodel.Migrate)

@@ -82,7 +82,7 @@ func openPools(t testing.TB, p readmodel.Pools, change func(*website.Config)) *s
 	s := &site{t: t, ctx: ctx, url: url, clock: &clock{now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}}
 	s.log = memory.New(memory.Config{BeatTTL: time.Hour, Clock: s.clock.read})
 	s.suite = definitions(t)
-	s.control = &control.Control{Log: s.log, Dispatch: s.log, Clock: s.clock.read, Suites: func(context.Context) ([]events.SuiteName, error) { return []events.SuiteName{s.suite.Name}, nil }}
+	s.control = &control.Control{Log: s.log, Clock: s.clock.read, Suites: func(context.Context) ([]events.SuiteName, error) { return []events.SuiteName{s.suite.Name}, nil }}
 	p.Tracer = &s.reads
 	reader, err := readmodel.OpenPools(ctx, url, p)
 	if err != nil {

@@ -76,7 +76,7 @@ func openDesk(b *testing.B) *desk {
 		b.Fatal(err)
 	}
 	b.Cleanup(reader.Close)
-	c := &control.Control{Log: d.log, Dispatch: d.log, Clock: time.Now, MaxPending: 1 << 30}
+	c := &control.Control{Log: d.log, Clock: time.Now, MaxPending: 1 << 30}
 	website.Inform(c, reader, d.log)
 	for _, d := range []suite.Definitions{definitions(b), shipped(b)} {
 		if _, err := c.Publish(b.Context(), control.By{Actor: "bench", Source: "bench", Root: "bench"}, d); err != nil {

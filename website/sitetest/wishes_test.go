@@ -45,7 +45,7 @@ func scheduled(t *testing.T) *story {
 		}
 	})
 	st := s.story()
-	sh.Seat(scheduler.New(scheduler.Config{Log: s.log, Dispatch: s.log, Policy: scheduler.Policy{MaxInProgress: 1}, Logger: slog.New(slog.DiscardHandler)}))
+	sh.Seat(scheduler.New(scheduler.Config{Log: s.log, Policy: scheduler.Policy{MaxInProgress: 1}, Logger: slog.New(slog.DiscardHandler)}))
 	ctx, stop := context.WithCancel(s.ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- sh.Run(ctx) }()

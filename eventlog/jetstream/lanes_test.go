@@ -1,0 +1,88 @@
+package jetstream_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	natsjs "github.com/nats-io/nats.go/jetstream"
+
+	"github.com/tachobench/tacho/eventlog"
+	"github.com/tachobench/tacho/eventlog/jetstream"
+	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/natsserver"
+)
+
+// Versions before kept the consumer of a lane in a file, from the first job of the lane on. It is replaced, and the job that it had
+// delivered comes again.
+func TestALaneOfAnEarlierVersion(t *testing.T) {
+	nc := connect(t, start(t, natsserver.Config{Dir: t.TempDir()}))
+	l := open(t, nc, jetstream.Config{})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = js.CreateConsumer(ctx, "EVENTS", natsjs.ConsumerConfig{
+		Durable: jetstream.LaneConsumer(lane), Description: "Tacho: jobs of lane linux-x86/1",
+		FilterSubject: string(events.LaneSubject(lane)), DeliverPolicy: natsjs.DeliverAllPolicy,
+		AckPolicy: natsjs.AckExplicitPolicy, AckWait: 15 * time.Second, MaxDeliver: -1, MaxAckPending: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seqs [3]events.Seq
+	var version events.Seq
+	for i := range seqs {
+		if version, err = l.Append(ctx, eventlog.Append{Subject: events.LaneSubject(lane), Expected: version, Events: []events.Event{dispatched(uint64(i))}}); err != nil {
+			t.Fatal(err)
+		}
+		seqs[i] = version
+	}
+	old, err := l.NextJob(ctx, lane)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.EnsureLane(ctx, lane, seqs[1]); err != nil {
+		t.Fatal(err)
+	}
+	there, err := js.Consumer(ctx, "EVENTS", jetstream.LaneConsumer(lane))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := there.CachedInfo().Config; !c.MemoryStorage || c.OptStartSeq != uint64(seqs[1]) || c.MaxAckPending != 1 {
+		t.Errorf("%+v", c)
+	}
+	if err := old.Ack(ctx); err != nil {
+		t.Error(err)
+	}
+	for _, seq := range seqs[1:] {
+		d, err := l.NextJob(ctx, lane)
+		if err != nil || d.Stored().Seq != seq || d.Ack(ctx) != nil {
+			t.Fatalf("%+v, %v: want job event %d", d, err, seq)
+		}
+	}
+}
+
+// Another wait than the one that the consumer has is written into it; where it stands stays.
+func TestALaneGetsANewWait(t *testing.T) {
+	nc := connect(t, start(t, natsserver.Config{Dir: t.TempDir()}))
+	if err := open(t, nc, jetstream.Config{AckWait: 10 * time.Second}).EnsureLane(t.Context(), lane, 7); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, nc, jetstream.Config{AckWait: 20 * time.Second}).EnsureLane(t.Context(), lane, 9); err != nil {
+		t.Fatal(err)
+	}
+	js, err := natsjs.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, err := js.Consumer(t.Context(), "EVENTS", jetstream.LaneConsumer(lane))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := there.CachedInfo().Config; c.AckWait != 20*time.Second || c.OptStartSeq != 7 {
+		t.Errorf("%+v", c)
+	}
+}
