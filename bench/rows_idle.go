@@ -23,8 +23,8 @@ const (
 
 	// peerCommand is the first argument with which this program is one of these peers.
 	peerCommand = "be-idle"
-	// settles is how long the processes are left alone first, and watched how long a turn looks at one. For half a minute after a
-	// question a core asks Postgres for signs of life twice a second.
+	// settles is how long the processes are left alone first, until what they do after a start is done, and watched how long a turn
+	// looks at one.
 	settles, watched = 45 * time.Second, 15 * time.Second
 	// readyWithin bounds the start of tacho up, and goneWithin its end.
 	readyWithin, goneWithin = 3 * time.Minute, 30 * time.Second
