@@ -219,7 +219,8 @@ func (l *Line) rest(ctx context.Context) bool {
 			if !retry.Together(ctx, pulseEvery) {
 				return false
 			}
-			if l.asked.Store(false); l.waits() {
+			l.asked.Store(false)
+			if l.waits() {
 				l.asked.Store(true)
 				return true
 			}

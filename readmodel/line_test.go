@@ -79,8 +79,8 @@ func TestALineKnowsWhoWaits(t *testing.T) {
 	}
 	end()
 	<-ended
-	for line.waits() { // it is closed
-		time.Sleep(time.Millisecond)
+	for line.waits() { // until it is closed
+		<-time.After(time.Millisecond)
 	}
 }
 

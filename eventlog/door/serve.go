@@ -59,7 +59,8 @@ func (d *Door) nextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery
 		delivery, err := d.Jobs.NextJob(ctx, lane)
 		switch {
 		case errors.Is(err, eventlog.ErrNoLane):
-			if d.lanes.Delete(lane); lost && !retry.Sleep(ctx, askAgain) { // a cluster elects who keeps it
+			d.lanes.Delete(lane)
+			if lost && !retry.Sleep(ctx, askAgain) { // a cluster elects who keeps it
 				return nil, err
 			}
 			lost = true
