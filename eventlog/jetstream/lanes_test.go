@@ -2,6 +2,7 @@ package jetstream_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -84,5 +85,72 @@ func TestALaneGetsANewWait(t *testing.T) {
 	}
 	if c := there.CachedInfo().Config; c.AckWait != 20*time.Second || c.OptStartSeq != 7 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// All nodes of a cluster end, and with them what the consumer knew. The lane goes on: jobs come again from where it began, and who has
+// taken one that has ended gets the next.
+func TestALaneOutlivesItsCluster(t *testing.T) {
+	c, err := natsserver.StartCluster(t.Context(), [3]string{t.TempDir(), t.TempDir(), t.TempDir()}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Shutdown)
+	nc, err := c.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	l := open(t, nc, jetstream.Config{Replicas: 3})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	dispatch := func(version events.Seq, place uint64) events.Seq {
+		t.Helper()
+		seq, err := l.Append(ctx, eventlog.Append{Subject: events.LaneSubject(lane), Expected: version, Events: []events.Event{dispatched(place)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return seq
+	}
+	take := func(want events.Seq) eventlog.Delivery {
+		t.Helper()
+		for {
+			d, err := l.NextJob(ctx, lane)
+			switch {
+			case errors.Is(err, eventlog.ErrNoLane):
+				if err := l.EnsureLane(ctx, lane, want); err != nil {
+					t.Fatal(err)
+				}
+			case err != nil:
+				t.Fatal(err)
+			case d.Stored().Seq == want:
+				return d
+			case d.Stored().Seq > want:
+				t.Fatalf("job event %d comes, want %d", d.Stored().Seq, want)
+			default: // it has ended
+				if err := d.Ack(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	first := dispatch(0, 1)
+	if err := take(first).Ack(ctx); err != nil {
+		t.Fatal(err)
+	}
+	second := dispatch(first, 2)
+	running := take(second)
+	third := dispatch(second, 3)
+	if err := c.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := running.InProgress(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := take(second).Ack(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := take(third).Ack(ctx); err != nil {
+		t.Fatal(err)
 	}
 }

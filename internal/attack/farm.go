@@ -98,9 +98,6 @@ func NewFarm(t *testing.T, s Server) (*Farm, Site) {
 	f.run(follow.Run)
 	f.append(events.RegistryOpened{})
 	for name, lane := range map[events.CollectorName]events.Lane{f.eider: eiderLane, f.teal: tealLane} {
-		if err := f.log.EnsureLane(ctx, lane, 0); err != nil {
-			t.Fatal(err)
-		}
 		f.append(events.CollectorRegistered{Name: name, Target: lane.Target, Set: lane.Set, NKey: s.Keys[name]})
 		f.append(events.LaneAssigned{Lane: lane, Name: name})
 	}

@@ -208,8 +208,8 @@ func (s *Server) Connect(opts ...nats.Option) (*nats.Conn, error) {
 // A peer that stands still, or that a cut cable separates, closes no connection. Whoever got no answer to as many pings as it
 // has out leaves it at the time of the next one.
 const (
-	// PingEvery is how often a client pings its server. It leaves it after two to four seconds.
-	PingEvery = 2 * time.Second
+	// pingEvery is how often a client pings its server. It leaves it after two to four seconds.
+	pingEvery = 2 * time.Second
 	pingsOut  = 1
 	// routePingEvery is how often servers ping each other. One leaves a route after two to three seconds, so that it dials anew soon
 	// after the cable is mended.
@@ -228,7 +228,7 @@ const (
 // another one.
 func NoticeDead() []nats.Option {
 	return []nats.Option{
-		nats.PingInterval(PingEvery), nats.MaxPingsOutstanding(pingsOut), nats.Timeout(dialWithin),
+		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pingsOut), nats.Timeout(dialWithin),
 		nats.FlusherTimeout(writeWithin), nats.ReconnectOnFlusherError(),
 	}
 }
