@@ -109,7 +109,8 @@ func (s *Story) job(j events.JobSpec) {
 		}
 		for n := range s.Cases {
 			c := events.TestCase{
-				Benchmark: events.Benchmark(fmt.Sprintf("benchmark-%d", report*s.Cases+n)), Profile: j.Profile, Scenario: "full", Backend: j.Backend, Target: j.Target,
+				// Each set has benchmarks of its own: a test case that was measured before is not stored again.
+				Benchmark: events.Benchmark(fmt.Sprintf("benchmark-%d-%d", j.Set, report*s.Cases+n)), Profile: j.Profile, Scenario: "full", Backend: j.Backend, Target: j.Target,
 			}
 			f.Cases = append(f.Cases, events.MeasuredCase{TestCase: c, Iterations: s.iterations()})
 		}

@@ -49,18 +49,19 @@ func (c *Collector) turnWait() *eventlog.TurnWait {
 func (c *Collector) keepBeating(ctx context.Context, leave chan<- struct{}) error {
 	asked := false
 	for retry.Sleep(ctx, c.BeatEvery) {
-		if err := c.Presence.Beat(ctx, c.beat()); errors.Is(err, eventlog.ErrNameHeld) {
+		news, err := c.Presence.Beat(ctx, c.beat())
+		if errors.Is(err, eventlog.ErrNameHeld) {
 			return fmt.Errorf("collector %s: %w since this process was silent for too long", c.Name, err)
 		} else if err != nil && ctx.Err() == nil {
 			c.Logger.Warn("the heartbeat did not get through", "error", err)
 			continue
 		}
-		c.lookAtFence(ctx)
-		c.lookAtVersion(ctx)
-		if err := c.lookAtLane(ctx); err != nil && ctx.Err() == nil {
+		c.lookAtFence(ctx, news)
+		c.lookAtVersion(ctx, news)
+		if err := c.lookAtLane(ctx, news); err != nil && ctx.Err() == nil {
 			c.Logger.Warn("who serves the lane cannot be read", "error", err)
 		}
-		if c.askedToLeave(ctx) && !asked {
+		if c.askedToLeave(ctx, news) && !asked {
 			asked = true
 			c.Logger.Info("asked to leave: the job in hand is finished first")
 			close(leave)
@@ -69,15 +70,25 @@ func (c *Collector) keepBeating(ctx context.Context, leave chan<- struct{}) erro
 	return nil
 }
 
+// newest returns where the log has the last event of an aggregate, zero without events. It asks the log only where the answer to the
+// heartbeat did not say it.
+func (c *Collector) newest(ctx context.Context, news eventlog.News, subject events.Subject) (events.Seq, error) {
+	if news != nil {
+		return news[subject], nil
+	}
+	last, _, err := c.Log.Last(ctx, subject)
+	return last.Seq, err
+}
+
 // lookAtFence stops the current attempt when the lane's work has moved on without it.
-func (c *Collector) lookAtFence(ctx context.Context) {
+func (c *Collector) lookAtFence(ctx context.Context, news eventlog.News) {
 	c.mu.Lock()
 	a := c.attempt
 	c.mu.Unlock()
 	if a == nil {
 		return
 	}
-	if last, ok, err := c.Log.Last(ctx, events.WorkSubject(c.Lane)); err == nil && ok && last.Seq > a.token {
+	if seq, err := c.newest(ctx, news, events.WorkSubject(c.Lane)); err == nil && seq > a.token {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.attempt == a {

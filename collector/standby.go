@@ -68,12 +68,16 @@ func (t *turn) change(f func()) {
 
 // look reads what the log says about the lane and the collector, if there is anything new.
 func (c *Collector) look(ctx context.Context) error {
-	return errors.Join(c.lookAtLane(ctx), c.lookAtSelf(ctx))
+	return errors.Join(c.lookAtLane(ctx, nil), c.lookAtSelf(ctx, nil))
 }
 
 // lookAtLane reads who serves the lane.
-func (c *Collector) lookAtLane(ctx context.Context) error {
-	history, err := c.news(ctx, events.AssignmentSubject(c.Lane), func() events.Seq { return c.turn.lane })
+func (c *Collector) lookAtLane(ctx context.Context, news eventlog.News) error {
+	changed, err := c.isNew(ctx, news, events.AssignmentSubject(c.Lane), func() events.Seq { return c.turn.lane })
+	if err != nil || !changed {
+		return err
+	}
+	history, err := c.Log.Read(ctx, events.AssignmentSubject(c.Lane))
 	if err != nil || len(history) == 0 {
 		return err
 	}
@@ -93,13 +97,13 @@ func (c *Collector) lookAtLane(ctx context.Context) error {
 }
 
 // lookAtSelf reads whether the collector may continue.
-func (c *Collector) lookAtSelf(ctx context.Context) error {
-	said, err := c.isNew(ctx, events.RegistrySubject(c.Name), func() events.Seq { return c.turn.registry })
+func (c *Collector) lookAtSelf(ctx context.Context, news eventlog.News) error {
+	said, err := c.isNew(ctx, news, events.RegistrySubject(c.Name), func() events.Seq { return c.turn.registry })
 	if err != nil {
 		return err
 	}
 	if !said {
-		if said, err = c.isNew(ctx, events.CollectorSubject(c.Name), func() events.Seq { return c.turn.own }); err != nil || !said {
+		if said, err = c.isNew(ctx, news, events.CollectorSubject(c.Name), func() events.Seq { return c.turn.own }); err != nil || !said {
 			return err
 		}
 	}
@@ -108,7 +112,7 @@ func (c *Collector) lookAtSelf(ctx context.Context) error {
 		return err
 	}
 	c.turn.change(func() {
-		c.turn.registry, c.turn.own, c.turn.standing = newest(registry), newest(own), job.StandOn(registry, own)
+		c.turn.registry, c.turn.own, c.turn.standing = lastOf(registry), lastOf(own), job.StandOn(registry, own)
 	})
 	return nil
 }
@@ -121,32 +125,23 @@ func (c *Collector) readSelf(ctx context.Context) (registry, own []events.Record
 	return registry, own, err
 }
 
-// newest returns the sequence number of an aggregate's last event; zero without events.
-func newest(history []events.Recorded) events.Seq {
+// lastOf returns the sequence number of an aggregate's last event; zero without events.
+func lastOf(history []events.Recorded) events.Seq {
 	if len(history) == 0 {
 		return 0
 	}
 	return history[len(history)-1].Seq
 }
 
-// news returns all events of an aggregate when its last event is newer than the known one, else none. Usually nothing
-// is new, and then it reads only the last event.
-func (c *Collector) news(ctx context.Context, subject events.Subject, known func() events.Seq) ([]events.Recorded, error) {
-	if changed, err := c.isNew(ctx, subject, known); err != nil || !changed {
-		return nil, err
-	}
-	return c.Log.Read(ctx, subject)
-}
-
 // isNew reports whether the last event of an aggregate is newer than the known one.
-func (c *Collector) isNew(ctx context.Context, subject events.Subject, known func() events.Seq) (bool, error) {
-	last, ok, err := c.Log.Last(ctx, subject)
-	if err != nil || !ok {
+func (c *Collector) isNew(ctx context.Context, news eventlog.News, subject events.Subject, known func() events.Seq) (bool, error) {
+	seq, err := c.newest(ctx, news, subject)
+	if err != nil {
 		return false, err
 	}
 	c.turn.mu.Lock()
 	defer c.turn.mu.Unlock()
-	return last.Seq > known(), nil
+	return seq > known(), nil
 }
 
 // nextJob waits until the collector may begin jobs and the lane has one for it. It stops asking for a job when
@@ -200,8 +195,8 @@ func (c *Collector) giveUp(ctx context.Context, state job.Lane) error {
 // askedToLeave reports whether the log says that this process should leave. A deactivation at once, a quarantine or a
 // removal also stops the attempt in hand. A process that the scheduler wrongly took for dead records that it is
 // online.
-func (c *Collector) askedToLeave(ctx context.Context) bool {
-	if err := c.lookAtSelf(ctx); err != nil {
+func (c *Collector) askedToLeave(ctx context.Context, news eventlog.News) bool {
+	if err := c.lookAtSelf(ctx, news); err != nil {
 		return false
 	}
 	c.turn.mu.Lock()

@@ -40,6 +40,8 @@ var ErrUpdate = errors.New("another version is wanted")
 
 // updates is what a process knows about the version that is wanted. The collector's mu guards it.
 type updates struct {
+	// last is the event that said last which version is wanted. Only the heartbeat uses it.
+	last events.Recorded
 	// wanted is the other version that this process may leave for, empty for none.
 	wanted string
 	// seen is the newest dispatch that was delivered to this process.
@@ -56,20 +58,19 @@ func (c *Collector) updateFailed() string {
 }
 
 // lookAtVersion reads which version is wanted. It wakes the process if that is idle and may leave.
-func (c *Collector) lookAtVersion(ctx context.Context) {
+func (c *Collector) lookAtVersion(ctx context.Context, news eventlog.News) {
 	if c.Supervised == nil {
 		return
 	}
 	// The heartbeat must not wait long.
 	ctx, cancel := context.WithTimeout(ctx, c.BeatEvery)
 	defer cancel()
-	last, ok, err := c.Log.Last(ctx, events.VersionSubject())
-	if err != nil {
+	if err := c.readVersion(ctx, news); err != nil {
 		c.Logger.Warn("the wanted version cannot be read", "error", err)
 		return
 	}
 	wanted := ""
-	if f, is := last.Fact.(events.VersionWanted); ok && is && f.Version != c.Version && !c.held(f.Version) {
+	if f, is := c.updates.last.Fact.(events.VersionWanted); is && f.Version != c.Version && !c.held(f.Version) {
 		wanted = f.Version
 	}
 	c.mu.Lock()
@@ -85,6 +86,18 @@ func (c *Collector) lookAtVersion(ctx context.Context) {
 		default:
 		}
 	}
+}
+
+// readVersion reads the event that says which version is wanted, unless it knows that there is no newer one.
+func (c *Collector) readVersion(ctx context.Context, news eventlog.News) error {
+	if news != nil && news[events.VersionSubject()] <= c.updates.last.Seq {
+		return nil
+	}
+	last, _, err := c.Log.Last(ctx, events.VersionSubject())
+	if err == nil {
+		c.updates.last = last
+	}
+	return err
 }
 
 func (c *Collector) held(version string) bool {

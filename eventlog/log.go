@@ -197,13 +197,18 @@ const MaxTurnHolders = 8
 // ErrNameHeld says that another live process holds a collector's name.
 var ErrNameHeld = errors.New("another live process holds this name")
 
+// News says where the log has the last event of each aggregate that a collector follows: its lane's work and assignment, its
+// registry, its own events, and the wanted version. One without events is missing. A moment later there may be newer ones.
+type News map[events.Subject]events.Seq
+
 // Presence gives names to processes: a process keeps its name while it beats. A claim expires after the time to live.
 type Presence interface {
 	// Claim takes the name for the instance, or returns ErrNameHeld with the holder's beat. If the holder's instance is
 	// replaces, the name is taken over at once.
 	Claim(ctx context.Context, b Beat, replaces string) (Beat, error)
-	// Beat renews the claim. It returns ErrNameHeld when another instance has the name now.
-	Beat(ctx context.Context, b Beat) error
+	// Beat renews the claim. It returns ErrNameHeld when another instance has the name now. Who knows the log better than the
+	// collector says what it should look at; others return nil.
+	Beat(ctx context.Context, b Beat) (News, error)
 	// Release gives the name back at once.
 	Release(ctx context.Context, b Beat) error
 }

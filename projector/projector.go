@@ -158,7 +158,7 @@ func (p *Projector) session(ctx context.Context, started func()) (readmodel.Sche
 	}
 	defer done()
 	s := &session{
-		source: p.config.Log, conn: conn, schema: schema, size: p.config.BatchSize, notify: true,
+		source: p.config.Log, conn: conn, schema: schema, size: p.config.BatchSize, channel: readmodel.Channel,
 		metrics: p.config.Metrics, log: p.config.Logger, started: started, progress: p.wentOn,
 	}
 	return schema, s.run(ctx, p.config.MaxInProgress, forever)

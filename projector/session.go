@@ -23,7 +23,7 @@ type session struct {
 	conn     *pgx.Conn
 	schema   readmodel.Schema
 	size     int
-	notify   bool
+	channel  string // told of each transaction; empty for none
 	metrics  *Metrics
 	log      *slog.Logger
 	started  func()           // called when the following begins; may be nil
@@ -33,8 +33,8 @@ type session struct {
 	until    events.Seq // the last event. Before it nobody reads the tables, unless there is none (forever)
 	identity string
 	state    *state
-	// uncopied is for how many batches results are not copied (see copyResults).
-	uncopied int
+	// passes is for how many batches results pass over those that are there (see addResults).
+	passes int
 }
 
 // hungAfter is how long Postgres may give no sign of life before the projector gives its connection up. A server that only stood

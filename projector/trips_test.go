@@ -76,7 +76,7 @@ func started(t *testing.T, jobs int) trips {
 	}
 	defer conn.Close(t.Context())
 	readmodel.InUTC(conn)
-	s := &session{source: log, conn: conn, schema: "tacho_g1", size: maxBatch, notify: true, metrics: NewMetrics(nil), log: slog.New(slog.DiscardHandler)}
+	s := &session{source: log, conn: conn, schema: "tacho_g1", size: maxBatch, channel: readmodel.Channel, metrics: NewMetrics(nil), log: slog.New(slog.DiscardHandler)}
 	err = s.run(t.Context(), 1, last)
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,23 +29,15 @@ func (s *session) write(ctx context.Context, b batch) error {
 	// The cursor comes first: a second projector has to wait for its row, and then learns from it that it is second.
 	last := b.events[len(b.events)-1]
 	rows.Queue(statement("move_cursor"), s.at.seq, b.head.Seq, cleanText(last.ID), last.Time, b.chain[:], s.identity,
-		s.state.stale, s.state.refused+b.parked, zeroIsNull(s.state.asOf), b.parks)
+		s.state.stale, s.state.refused+b.parked, zeroIsNull(s.state.asOf), b.parks, s.channel)
 	results, err := arrays("result", s.state.results)
 	if err = errors.Join(err, s.state.batchRowChanges(rows), s.state.batchAfterResults(after, s.until == forever || b.head.Seq == s.until)); err != nil {
 		return err
 	}
-	if s.notify {
-		after.Queue(`SELECT pg_notify($1, $2)`, readmodel.Channel, strconv.FormatUint(uint64(b.head.Seq), 10))
-	}
 	if b.copied != nil {
 		err = s.copyAndSend(ctx, b, rows, results, after)
 	} else {
-		rows.Queue(statement("put_events"), b.archive...)
-		if len(s.state.results) > 0 {
-			rows.Queue(statement("put_results"), results...)
-		}
-		rows.QueuedQueries = append(rows.QueuedQueries, after.QueuedQueries...)
-		err = s.conn.SendBatch(ctx, rows).Close()
+		err = s.send(ctx, b, rows, results, after)
 	}
 	if cursorMissed(err) {
 		return errFence
@@ -132,8 +124,23 @@ func batchRows[T any](b *pgx.Batch, name, table string, rows []T) error {
 	if err != nil {
 		return err
 	}
-	b.Queue(statement(name), list...)
+	batchColumns(b, name, len(rows), list)
 	return nil
+}
+
+// batchColumns adds a statement that takes n rows, given as one array for each column; for one row that which takes values, if there is
+// one.
+func batchColumns(b *pgx.Batch, name string, n int, columns []any) {
+	single, known := statements()[name+oneRow]
+	if n > 1 || !known {
+		b.Queue(statement(name), columns...)
+		return
+	}
+	values := make([]any, len(columns))
+	for i, c := range columns {
+		values[i] = reflect.ValueOf(c).Index(0).Interface()
+	}
+	b.Queue(single, values...)
 }
 
 func (s *state) batchAssignments(b *pgx.Batch) error {
@@ -192,26 +199,60 @@ func (s *session) copyAndSend(ctx context.Context, b batch, rows *pgx.Batch, res
 	})
 }
 
-// afterDuplicate is for how many batches results are not copied after a batch with a test case that was there.
-const afterDuplicate = 16
+// send sends all statements of a batch at once.
+func (s *session) send(ctx context.Context, b batch, rows *pgx.Batch, results []any, after *pgx.Batch) error {
+	batchColumns(rows, "add event", len(b.events), b.archive)
+	n := len(s.state.results)
+	with := func(statement string) error {
+		all := &pgx.Batch{}
+		queueAll(all, rows)
+		if n > 0 {
+			batchColumns(all, statement, n, results)
+		}
+		queueAll(all, after)
+		return s.conn.SendBatch(ctx, all).Close()
+	}
+	if n == 0 {
+		return with("")
+	}
+	return s.addResults(func() error { return with("add result") }, func() error { return with("put_results") })
+}
 
-// copyResults copies the results of the batch. If a test case is there already, which is rare, COPY stores none of them. Then
-// the statement that can pass over it stores all, and those of the next batches: where one is, others may follow.
+// queueAll adds the statements of a batch to another, which may be sent although the batch was, too.
+func queueAll(b, more *pgx.Batch) {
+	for _, q := range more.QueuedQueries {
+		b.Queue(q.SQL, q.Arguments...)
+	}
+}
+
+// copyResults copies the results of the batch.
 func (s *session) copyResults(ctx context.Context, tx pgx.Tx, results []any) error {
 	n := len(s.state.results)
 	if n == 0 {
 		return nil
 	}
-	if s.uncopied == 0 {
-		err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error { return copyRows(ctx, part, "result", copyForm(results, n)) })
-		if !duplicate(err) {
+	return s.addResults(func() error {
+		return pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error { return copyRows(ctx, part, "result", copyForm(results, n)) })
+	}, func() error {
+		_, err := tx.Exec(ctx, statement("put_results"), results...)
+		return err
+	})
+}
+
+// afterDuplicate is for how many batches the results go over those that are there, after a batch with a test case that was there.
+const afterDuplicate = 16
+
+// addResults stores the results of the batch. If a test case is there already, which is rare, plain stores none of them. Then passing
+// stores all others, which takes twice as long, and those of the next batches: where one is there, others may follow.
+func (s *session) addResults(plain, passing func() error) error {
+	if s.passes == 0 {
+		if err := plain(); !duplicate(err) {
 			return err
 		}
-		s.uncopied = afterDuplicate
+		s.passes = afterDuplicate
 	}
-	s.uncopied--
-	_, err := tx.Exec(ctx, statement("put_results"), results...)
-	return err
+	s.passes--
+	return passing()
 }
 
 func zeroIsNull(t time.Time) *time.Time {

@@ -112,7 +112,7 @@ func ColumnsOf(table string, row reflect.Type) []Column {
 	return list
 }
 
-var placeholder = regexp.MustCompile(`\{(\w+)(\[\])?(?: (\w+))?(?: but (\w+))?\}`)
+var placeholder = regexp.MustCompile(`\{(\w+)(\[1?\])?(?: (\w+))?(?: but (\w+))?\}`)
 
 // Fill replaces these placeholders in a statement by the columns of tables:
 //
@@ -120,12 +120,16 @@ var placeholder = regexp.MustCompile(`\{(\w+)(\[\])?(?: (\w+))?(?: but (\w+))?\}
 //	{alert a}            all columns of the table with the alias a
 //	{alert but message}  all columns but one
 //	{alert[]}            many rows, given as one array for each column, the first of them as $1
+//	{alert[1]}           one row, given as one value for each column, the first of them as $1
 func Fill(statement string) string {
 	return placeholder.ReplaceAllStringFunc(statement, func(found string) string {
 		parts := placeholder.FindStringSubmatch(found)
-		table, cameAsArrays, alias, but := Columns(parts[1]), parts[2] != "", parts[3], parts[4]
-		if cameAsArrays {
+		table, came, alias, but := Columns(parts[1]), parts[2], parts[3], parts[4]
+		switch came {
+		case "[]":
 			return arrays(table)
+		case "[1]":
+			return single(table)
 		}
 		if alias != "" {
 			alias += "."
@@ -140,17 +144,40 @@ func Fill(statement string) string {
 	})
 }
 
+// travels returns the type in which a value of the column travels. An array of lists is none, and jsonb has arrays of its own: texts
+// become all of them.
+func (c Column) travels() string {
+	switch c.Type {
+	case "json", "numeric", "text[]", "bigint[]":
+		return "text"
+	}
+	return c.Type
+}
+
+// single returns the query that makes one row from values. To Postgres it is a row of constants, where arrays are a function whose
+// rows it has to store first.
+func single(table []Column) string {
+	var values []string
+	for i, c := range table {
+		value := fmt.Sprintf("$%d::%s", i+1, c.travels())
+		if c.travels() != c.Type {
+			value += "::" + c.Type
+		}
+		values = append(values, fmt.Sprintf("%s AS %q", value, c.Name))
+	}
+	return fmt.Sprintf("(SELECT %s)", strings.Join(values, ", "))
+}
+
 // arrays returns the query that makes rows from arrays.
 func arrays(table []Column) string {
 	var values, parameters, names []string
 	for i, c := range table {
-		value, came := fmt.Sprintf("%q", c.Name), c.Type
-		switch c.Type {
-		case "json", "numeric", "text[]", "bigint[]": // an array of lists is none, jsonb has arrays of its own: texts become all of them
-			value, came = fmt.Sprintf("%[1]q::%[2]s AS %[1]q", c.Name, c.Type), "text"
+		value := fmt.Sprintf("%q", c.Name)
+		if c.travels() != c.Type {
+			value = fmt.Sprintf("%[1]q::%[2]s AS %[1]q", c.Name, c.Type)
 		}
 		values, names = append(values, value), append(names, fmt.Sprintf("%q", c.Name))
-		parameters = append(parameters, fmt.Sprintf("$%d::%s[]", i+1, came))
+		parameters = append(parameters, fmt.Sprintf("$%d::%s[]", i+1, c.travels()))
 	}
 	return fmt.Sprintf("(SELECT %s FROM unnest(%s) AS came (%s))",
 		strings.Join(values, ", "), strings.Join(parameters, ", "), strings.Join(names, ", "))

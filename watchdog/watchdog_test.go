@@ -158,7 +158,7 @@ func (y *yard) pass(d time.Duration, beat eventlog.Beat) {
 	y.t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		if beat.Instance != "" {
-			if err := y.log.Beat(y.ctx, beat); err != nil {
+			if _, err := y.log.Beat(y.ctx, beat); err != nil {
 				y.t.Fatal(err)
 			}
 		}

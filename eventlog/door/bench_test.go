@@ -22,6 +22,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/natsserver"
+	"github.com/tachobench/tacho/internal/ratio"
 )
 
 func p50(took []time.Duration) float64 {
@@ -195,7 +196,8 @@ func roundTrip(b *testing.B, publish func(context.Context) error, take func(cont
 }
 
 // BenchmarkAThousandCollectors measures how long the accounts of 1,000 collectors take at a start, from the first
-// connection to the last one that reached the door, and how much memory each takes with its connection.
+// connection to the last one that reached the door, and how much memory each takes with its connection. Then all of them send
+// heartbeats: it reports the CPU time of one, its client's and its server's, beside that of one whose sender also asks what is new.
 func BenchmarkAThousandCollectors(b *testing.B) {
 	const n = 1000
 	for b.Loop() {
@@ -235,10 +237,43 @@ func BenchmarkAThousandCollectors(b *testing.B) {
 			at, ours = seq, append(ours, time.Since(began))
 		}
 		b.ReportMetric(p50(ours), "unsynced-append-p50-µs")
+		beat := cpuOfAll(b, clients, func(ctx context.Context, i int) error {
+			_, err := clients[i].Beat(ctx, eventlog.Beat{Name: all[i].name, Instance: "1"})
+			return err
+		})
+		asks := cpuOfAll(b, clients, func(ctx context.Context, i int) error {
+			_, err := clients[i].Beat(ctx, eventlog.Beat{Name: all[i].name, Instance: "1"})
+			for _, s := range []events.Subject{
+				events.VersionSubject(), events.AssignmentSubject(all[i].lane), events.RegistrySubject(all[i].name), events.CollectorSubject(all[i].name),
+			} {
+				_, _, failed := clients[i].Last(ctx, s)
+				err = errors.Join(err, failed)
+			}
+			return err
+		})
+		b.ReportMetric(beat, "µs-CPU/beat")
+		ratio.AtMost(b, "of-asking", beat/asks, 0.5)
 		for _, c := range clients {
 			c.Close()
 		}
 	}
+}
+
+// cpuOfAll lets each client do something twice, eight of them at a time. It returns the CPU time of one, in microseconds.
+func cpuOfAll(b *testing.B, clients []*door.Client, do func(ctx context.Context, i int) error) float64 {
+	b.Helper()
+	before := ratio.Now(b)
+	for range 2 {
+		var each errgroup.Group
+		each.SetLimit(8)
+		for i := range clients {
+			each.Go(func() error { return do(b.Context(), i) })
+		}
+		if err := each.Wait(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return float64(ratio.Since(b, before).CPU.Microseconds()) / float64(2*len(clients))
 }
 
 // BenchmarkOutputs measures synced puts and gets of 64 MiB through the door over TCP, and the same bytes as a raw client

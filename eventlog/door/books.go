@@ -153,6 +153,24 @@ func (b *books) view(name events.CollectorName) (v view) {
 	return v
 }
 
+// news returns the last event of each aggregate that a collector follows; nil while the ledger does not go on: it may be behind.
+func (b *books) news(r events.CollectorRegistered) eventlog.News {
+	if !b.caughtUp() || b.stopped() != nil {
+		return nil
+	}
+	news := eventlog.News{}
+	b.look(func(l *ledger.Ledger) {
+		for _, s := range []events.Subject{
+			events.WorkSubject(r.Lane()), events.AssignmentSubject(r.Lane()), events.RegistrySubject(r.Name), events.CollectorSubject(r.Name), events.VersionSubject(),
+		} {
+			if at := l.Versions[s]; at > 0 {
+				news[s] = at
+			}
+		}
+	})
+	return news
+}
+
 // dispatched returns where the log has the dispatch of the job at a place of a lane; 0 once that has ended.
 func (b *books) dispatched(name events.Lane, place uint64) (seq events.Seq) {
 	b.look(func(l *ledger.Ledger) {

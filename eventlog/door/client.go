@@ -119,6 +119,9 @@ func (c *Client) hear(ctx context.Context, a answer) error {
 	if a.Event != nil {
 		at = max(at, a.Event.Seq)
 	}
+	for _, newest := range a.News {
+		at = max(at, newest)
+	}
 	c.saw(at)
 	if a.BeatTTL > 0 {
 		c.beatTTL.Store(int64(a.BeatTTL))

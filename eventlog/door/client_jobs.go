@@ -169,9 +169,9 @@ func (c *Client) Claim(ctx context.Context, b eventlog.Beat, replaces string) (e
 }
 
 // Beat implements eventlog.Presence.
-func (c *Client) Beat(ctx context.Context, b eventlog.Beat) error {
-	_, err := c.ask(ctx, "heartbeat of "+string(b.Name), verbBeat, request{Beat: &b}, answerWithin)
-	return err
+func (c *Client) Beat(ctx context.Context, b eventlog.Beat) (eventlog.News, error) {
+	a, err := c.ask(ctx, "heartbeat of "+string(b.Name), verbBeat, request{Beat: &b}, answerWithin)
+	return a.News, err
 }
 
 // Release implements eventlog.Presence.

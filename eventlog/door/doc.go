@@ -8,7 +8,7 @@
 //	last      the last event of an aggregate that concerns it
 //	next      wait for the next job of its lane       leave   take that back
 //	answer    prolong, give back or end a delivery
-//	beat      claim its name, renew the claim, give it back
+//	beat      claim its name, renew the claim, give it back; the answer tells what is new
 //	output    a piece of a job's output
 //	begin     begin to store an output of the job in hand  chunk, finish   its chunks, and its end
 //	open      find an output that the job in hand uses     piece           its chunks
@@ -179,6 +179,8 @@ type answer struct {
 	// Holder is the beat that holds the name, BeatTTL how long a beat lives.
 	Holder  *eventlog.Beat `json:"holder,omitempty"`
 	BeatTTL time.Duration  `json:"beat_ttl,omitempty"`
+	// News answers a beat that renews the claim. It is missing while the ledger does not go on, and from doors of an earlier version.
+	News eventlog.News `json:"news,omitempty"`
 	// Same is the run that did what a job does.
 	Same *sameAs `json:"same,omitempty"`
 	// Place is a put or an output, There is set if the output to store is there, Bytes is its size, and Done is set if it is

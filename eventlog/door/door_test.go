@@ -54,9 +54,15 @@ func TestACollectorWorks(t *testing.T) {
 	if holder, err := c.Claim(ctx, eventlog.Beat{Name: "eider", Instance: "2"}, ""); !errors.Is(err, eventlog.ErrNameHeld) || holder.Instance != "1" {
 		t.Errorf("a second process: %+v, %v", holder, err)
 	}
-	must(t, "beat", c.Beat(ctx, eventlog.Beat{Name: "eider", Instance: "1", Done: 1}))
-	_, err = c.Append(ctx, appendOf(0, events.CollectorOnline{Name: "eider", Instance: "1"}))
+	online, err := c.Append(ctx, appendOf(0, events.CollectorOnline{Name: "eider", Instance: "1"}))
 	must(t, "say that it is there", err)
+	k.reach(online)
+	news, err := c.Beat(ctx, eventlog.Beat{Name: "eider", Instance: "1", Done: 1})
+	must(t, "beat", err)
+	// Nobody has asked for a version yet, and the lane had no job.
+	if want := (eventlog.News{events.RegistrySubject("eider"): known[0].Seq, events.AssignmentSubject(eider.lane): known[0].Seq + 1, events.CollectorSubject("eider"): online}); !cmp.Equal(news, want) {
+		t.Errorf("the heartbeat tells %v, want %v", news, want)
+	}
 
 	spec := k.dispatch(eider.lane, 1, "j1")
 	d, err := c.NextJob(ctx, eider.lane)
@@ -103,12 +109,16 @@ func TestACollectorWorks(t *testing.T) {
 	if f, is := e.Fact.(events.JobFinished); !ok || !is || e.Seq != end || f.DurationMS > 2*60*1000 {
 		t.Fatalf("last %+v: a duration beyond the clock of the log is not believed", e)
 	}
+	wanted := k.append(events.VersionWanted{Version: "v2"})
+	k.reach(wanted)
+	if news, err := c.Beat(ctx, eventlog.Beat{Name: "eider", Instance: "1"}); err != nil || news[events.WorkSubject(eider.lane)] != end || news[events.VersionSubject()] != wanted {
+		t.Errorf("the heartbeat tells %v, %v: the end of the job is %d, the wanted version %d", news, err, end, wanted)
+	}
 	for _, s := range []events.Subject{events.LaneSubject(eider.lane), events.AssignmentSubject(eider.lane), events.CollectorSubject("eider")} {
 		if _, ok, err := c.Last(ctx, s); err != nil || !ok {
 			t.Errorf("last of %s: %t, %v", s, ok, err)
 		}
 	}
-	k.append(events.VersionWanted{Version: "v2"})
 	if got, ok, err := c.Last(ctx, events.VersionSubject()); err != nil || !ok || got.Fact.(events.VersionWanted).Version != "v2" {
 		t.Errorf("wanted version: %v, %v", got, err)
 	}
@@ -216,8 +226,9 @@ func TestWhatIsNotItsToSayIsRefusedAndNeverStored(t *testing.T) {
 	}
 	_, nextErr := c.NextJob(ctx, teal.lane)
 	_, claimErr := c.Claim(ctx, eventlog.Beat{Name: "teal", Instance: "1"}, "")
+	_, beatErr := c.Beat(ctx, eventlog.Beat{Name: "teal", Instance: "1"})
 	for what, err := range map[string]error{
-		"next job": nextErr, "claim": claimErr, "beat": c.Beat(ctx, eventlog.Beat{Name: "teal", Instance: "1"}),
+		"next job": nextErr, "claim": claimErr, "beat": beatErr,
 		"release":       c.Release(ctx, eventlog.Beat{Name: "teal", Instance: "1"}),
 		"write log":     c.WriteLog(ctx, teal.lane, eventlog.LogChunk{JobID: "j1"}),
 		"log of no job": c.WriteLog(ctx, eider.lane, eventlog.LogChunk{JobID: "a.b"}), "large log": onlyTooLarge(c.WriteLog(ctx, eider.lane, eventlog.LogChunk{JobID: "j1", Text: string(make([]byte, 600<<10))})),

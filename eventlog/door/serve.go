@@ -138,9 +138,9 @@ func (d *Door) answerDelivery(ctx context.Context, lane events.Lane, req request
 }
 
 // beat claims the collector's name for a process, renews the claim or gives it back.
-func (d *Door) beat(ctx context.Context, name events.CollectorName, req request) answer {
+func (d *Door) beat(ctx context.Context, r events.CollectorRegistered, req request) answer {
 	b := req.Beat
-	if b == nil || b.Name != name {
+	if b == nil || b.Name != r.Name {
 		return answer{Refusal: forbid("a heartbeat of another collector")}
 	}
 	words := []string{b.Instance, b.Host, b.Version, string(b.JobID), string(b.Benchmark), b.Waits, req.Replaces}
@@ -166,19 +166,19 @@ func (d *Door) beat(ctx context.Context, name events.CollectorName, req request)
 	}
 	ctx, cancel := context.WithTimeout(ctx, appendWithin)
 	defer cancel()
-	var holder eventlog.Beat
+	out := answer{BeatTTL: d.BeatTTL}
 	var err error
 	switch {
 	case req.Claim:
+		var holder eventlog.Beat
 		holder, err = d.Presence.Claim(ctx, *b, req.Replaces)
+		out.Holder = &holder
 	case req.Release:
 		err = d.Presence.Release(ctx, *b)
 	default:
-		err = d.Presence.Beat(ctx, *b)
-	}
-	out := answer{BeatTTL: d.BeatTTL}
-	if req.Claim {
-		out.Holder = &holder
+		if _, err = d.Presence.Beat(ctx, *b); err == nil {
+			out.News = d.Guard.books.news(r)
+		}
 	}
 	if err != nil {
 		out.Refusal = explain(err)

@@ -275,7 +275,7 @@ func (d *Door) judge(ctx context.Context, v Verb, name events.CollectorName, who
 	case verbAnswer:
 		return d.answerDelivery(ctx, lane, req)
 	case verbBeat:
-		return d.beat(ctx, name, req)
+		return d.beat(ctx, *standing.Registered, req)
 	case verbOutput:
 		return d.output(ctx, lane, req)
 	case verbBegin, verbChunk, verbFinish, verbOpen, verbPiece:

@@ -271,7 +271,7 @@ func TestWaitersSurviveRestart(t *testing.T) {
 	}()
 	r.stop()
 	r.start(t)
-	if err := l.Beat(ctx, b); err != nil {
+	if _, err := l.Beat(ctx, b); err != nil {
 		t.Fatalf("beat: %v", err)
 	}
 	if _, err := l.Claim(ctx, eventlog.Beat{Name: "eider", Instance: "2"}, ""); !errors.Is(err, eventlog.ErrNameHeld) {

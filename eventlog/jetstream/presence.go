@@ -63,8 +63,8 @@ func (c claims) Claim(ctx context.Context, b eventlog.Beat, replaces string) (ho
 }
 
 // Beat implements eventlog.Presence.
-func (c claims) Beat(ctx context.Context, b eventlog.Beat) error {
-	return Persist(ctx, "heartbeat of "+string(b.Name), func(ctx context.Context) error {
+func (c claims) Beat(ctx context.Context, b eventlog.Beat) (eventlog.News, error) {
+	return nil, Persist(ctx, "heartbeat of "+string(b.Name), func(ctx context.Context) error {
 		c.mu.Lock()
 		mine := c.own[b.Name]
 		c.mu.Unlock()

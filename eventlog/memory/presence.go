@@ -38,14 +38,14 @@ func (l *Log) Claim(_ context.Context, b eventlog.Beat, replaces string) (eventl
 }
 
 // Beat implements eventlog.Presence.
-func (l *Log) Beat(_ context.Context, b eventlog.Beat) error {
+func (l *Log) Beat(_ context.Context, b eventlog.Beat) (eventlog.News, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c, ok := l.holder(b.Name); ok && c.beat.Instance != b.Instance {
-		return eventlog.ErrNameHeld
+		return nil, eventlog.ErrNameHeld
 	}
 	l.put(b)
-	return nil
+	return nil, nil
 }
 
 // put renews a claim. The caller holds mu.

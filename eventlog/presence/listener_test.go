@@ -34,7 +34,7 @@ func run(t *testing.T, ctx context.Context, c Config) *Listener {
 
 func say(t *testing.T, ctx context.Context, p eventlog.Presence, b eventlog.Beat) {
 	t.Helper()
-	if err := p.Beat(ctx, b); err != nil {
+	if _, err := p.Beat(ctx, b); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -207,7 +207,7 @@ func (f *Farm) Whole(t *testing.T) {
 	f.read(ctx, t)
 	f.work(ctx, t)
 	f.stored(ctx, t)
-	if err := f.client.Beat(ctx, eventlog.Beat{Name: f.teal, Instance: "1", Time: time.Now()}); err != nil {
+	if _, err := f.client.Beat(ctx, eventlog.Beat{Name: f.teal, Instance: "1", Time: time.Now()}); err != nil {
 		t.Errorf("the name of %s: %v", f.teal, err)
 	}
 }

@@ -93,9 +93,9 @@ func (g *gate) Last(ctx context.Context, subject events.Subject) (events.Recorde
 }
 
 // Beat implements eventlog.Presence.
-func (g *gate) Beat(ctx context.Context, b eventlog.Beat) error {
+func (g *gate) Beat(ctx context.Context, b eventlog.Beat) (eventlog.News, error) {
 	if err := g.pass(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	return g.Log.Beat(ctx, b)
 }

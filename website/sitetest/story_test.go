@@ -81,7 +81,7 @@ func (s *site) online(name events.CollectorName, n string) {
 func (s *site) beat(b eventlog.Beat) {
 	s.t.Helper()
 	b.Time = s.clock.read()
-	if err := s.log.Beat(s.ctx, b); err != nil {
+	if _, err := s.log.Beat(s.ctx, b); err != nil {
 		s.t.Fatal(err)
 	}
 	s.until(func() bool {

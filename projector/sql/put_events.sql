@@ -1,3 +1,0 @@
-INSERT INTO event ({event})
-SELECT {event}
-FROM {event[]} AS came
