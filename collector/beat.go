@@ -73,8 +73,8 @@ func (c *Collector) keepBeating(ctx context.Context, leave chan<- struct{}) erro
 // newest returns where the log has the last event of an aggregate, zero without events. It asks the log only where the answer to the
 // heartbeat did not say it.
 func (c *Collector) newest(ctx context.Context, news eventlog.News, subject events.Subject) (events.Seq, error) {
-	if news != nil {
-		return news[subject], nil
+	if seq, told := news[subject]; told {
+		return seq, nil
 	}
 	last, _, err := c.Log.Last(ctx, subject)
 	return last.Seq, err

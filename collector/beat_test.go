@@ -19,6 +19,8 @@ type teller struct {
 	cable
 	lane  events.Lane
 	asked atomic.Int64
+	// untold is what it says nothing of, like a door that does not know that collectors follow it.
+	untold events.Subject
 }
 
 // Beat implements eventlog.Presence.
@@ -27,14 +29,12 @@ func (l *teller) Beat(ctx context.Context, b eventlog.Beat) (eventlog.News, erro
 		return nil, err
 	}
 	news := eventlog.News{}
-	for _, s := range []events.Subject{
-		events.WorkSubject(l.lane), events.AssignmentSubject(l.lane), events.RegistrySubject(b.Name), events.CollectorSubject(b.Name), events.VersionSubject(),
-	} {
-		last, ok, err := l.cable.Last(ctx, s)
+	for _, s := range eventlog.Followed(b.Name, l.lane) {
+		last, _, err := l.cable.Last(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		if ok {
+		if s != l.untold {
 			news[s] = last.Seq
 		}
 	}
@@ -66,6 +66,12 @@ func (b *endless) Run(ctx context.Context, _ events.JobSpec, _ suite.Definitions
 	return ctx.Err()
 }
 
+// oneBeat waits until each process has sent a heartbeat and done what follows.
+func oneBeat() {
+	<-time.After(6 * time.Second)
+	synctest.Wait()
+}
+
 // A process asks nothing while the answers to its heartbeats tell nothing new, and finds out within one heartbeat what is new.
 func TestAHeartbeatTellsWhatIsNew(t *testing.T) {
 	for what, tc := range map[string]struct {
@@ -92,8 +98,7 @@ func TestAHeartbeatTellsWhatIsNew(t *testing.T) {
 						t.Errorf("an idle process asked the log %d times", n)
 					}
 					s.tell(tc.news)
-					<-time.After(6 * time.Second)
-					synctest.Wait()
+					oneBeat()
 					if tc.ends != nil {
 						if err := <-p.ended; !errors.Is(err, tc.ends) {
 							t.Errorf("it ended with %v, want %v", err, tc.ends)
@@ -115,6 +120,65 @@ func TestAHeartbeatTellsWhatIsNew(t *testing.T) {
 					if err := p.end(); err != nil {
 						t.Error(err)
 					}
+				})
+			})
+		})
+	}
+}
+
+// A process asks for what the answer to its heartbeat does not tell of.
+func TestAHeartbeatThatDoesNotTellAll(t *testing.T) {
+	for _, untold := range eventlog.Followed("c0", pool0) {
+		t.Run(string(untold), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				onStage(t, func(s *stage) {
+					l := &teller{cable: cable{Log: s.log}, lane: pool0, untold: untold}
+					s.tell(events.LaneAssigned{Lane: pool0, Name: "c1", Standby: true})
+					bench := &endless{stopped: make(chan error, 1)}
+					p := s.start("c0", pool0, "i1", bench, func(c *Config) { c.Log, c.Presence, c.Supervised = l, l, &Supervised{} })
+					s.dispatch(pool0, 1, s.matched("j1"), 0, 0)
+					await(s, events.WorkSubject(pool0), func(events.JobDequeued) bool { return true })
+					<-time.After(time.Minute)
+					stopped := func(want error) {
+						select {
+						case why := <-bench.stopped:
+							if !errors.Is(why, want) {
+								t.Errorf("stopped with %v, want %v", why, want)
+							}
+						case <-time.After(6 * time.Second): // one heartbeat
+							t.Errorf("it was not stopped with %v", want)
+						}
+					}
+					switch untold {
+					case events.WorkSubject(pool0):
+						s.move(pool0, job.Move{Place: 1, JobID: "j1", Reason: "test"})
+						stopped(errLost)
+					case events.RegistrySubject("c0"):
+						s.tell(events.CollectorQuarantined{Name: "c0", Reason: "test"})
+						stopped(errQuarantined)
+					case events.AssignmentSubject(pool0):
+						s.tell(events.LaneTakenOver{Lane: pool0, Name: "c1"})
+						oneBeat()
+						if may, _ := p.collector.turn.may(); may {
+							t.Error("it does not know that another one has the lane")
+						}
+					case events.CollectorSubject("c0"):
+						said := s.tell(events.CollectorOnline{Name: "c0", Instance: "i2"})
+						oneBeat()
+						if turn := p.collector.turn; turn.own != said {
+							t.Errorf("it has read its events up to %d, want %d", turn.own, said)
+						}
+					case events.VersionSubject():
+						s.tell(events.VersionWanted{Version: "v2"})
+						oneBeat()
+						if got := p.collector.wanted(); got != "v2" {
+							t.Errorf("it wants version %q", got)
+						}
+					default:
+						t.Error("no test of it")
+					}
+					p.stop()
+					<-p.ended
 				})
 			})
 		})

@@ -90,7 +90,7 @@ func (c *Collector) lookAtVersion(ctx context.Context, news eventlog.News) {
 
 // readVersion reads the event that says which version is wanted, unless it knows that there is no newer one.
 func (c *Collector) readVersion(ctx context.Context, news eventlog.News) error {
-	if news != nil && news[events.VersionSubject()] <= c.updates.last.Seq {
+	if seq, told := news[events.VersionSubject()]; told && seq <= c.updates.last.Seq {
 		return nil
 	}
 	last, _, err := c.Log.Last(ctx, events.VersionSubject())

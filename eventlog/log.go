@@ -197,9 +197,17 @@ const MaxTurnHolders = 8
 // ErrNameHeld says that another live process holds a collector's name.
 var ErrNameHeld = errors.New("another live process holds this name")
 
-// News says where the log has the last event of each aggregate that a collector follows: its lane's work and assignment, its
-// registry, its own events, and the wanted version. One without events is missing. A moment later there may be newer ones.
+// News says where the log has the last event of aggregates that a collector follows; 0 of one without events. A moment later there
+// may be newer ones. Of an aggregate that is missing it says nothing.
 type News map[events.Subject]events.Seq
+
+// Followed returns the aggregates that a collector follows: its lane's work and assignment, its registry, its own events, and the
+// wanted version.
+func Followed(name events.CollectorName, lane events.Lane) []events.Subject {
+	return []events.Subject{
+		events.WorkSubject(lane), events.AssignmentSubject(lane), events.RegistrySubject(name), events.CollectorSubject(name), events.VersionSubject(),
+	}
+}
 
 // Presence gives names to processes: a process keeps its name while it beats. A claim expires after the time to live.
 type Presence interface {

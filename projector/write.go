@@ -128,8 +128,8 @@ func batchRows[T any](b *pgx.Batch, name, table string, rows []T) error {
 	return nil
 }
 
-// batchColumns adds a statement that takes n rows, given as one array for each column; for one row that which takes values, if there is
-// one.
+// batchColumns adds a statement that takes n rows, given as one array for each column. If it has a form for one row, a single row
+// travels by that.
 func batchColumns(b *pgx.Batch, name string, n int, columns []any) {
 	single, known := statements()[name+oneRow]
 	if n > 1 || !known {

@@ -160,12 +160,8 @@ func (b *books) news(r events.CollectorRegistered) eventlog.News {
 	}
 	news := eventlog.News{}
 	b.look(func(l *ledger.Ledger) {
-		for _, s := range []events.Subject{
-			events.WorkSubject(r.Lane()), events.AssignmentSubject(r.Lane()), events.RegistrySubject(r.Name), events.CollectorSubject(r.Name), events.VersionSubject(),
-		} {
-			if at := l.Versions[s]; at > 0 {
-				news[s] = at
-			}
+		for _, s := range eventlog.Followed(r.Name, r.Lane()) {
+			news[s] = l.Versions[s]
 		}
 	})
 	return news

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
@@ -16,14 +17,10 @@ import (
 	"github.com/tachobench/tacho/internal/natsserver"
 )
 
-// TestLeaderIsLost stops the member that leads the log while writers compete for one aggregate and a cursor follows.
-// Every answered append is stored once and in order, and the cursor sees all of them.
-func TestLeaderIsLost(t *testing.T) {
-	t.Parallel()
-	const writers, each = 4, 60
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	c, err := natsserver.StartCluster(ctx, [3]string{t.TempDir(), t.TempDir(), t.TempDir()}, true)
+// cluster starts three servers, and a client of them.
+func cluster(t *testing.T, unsynced bool) (*natsserver.Cluster, *nats.Conn) {
+	t.Helper()
+	c, err := natsserver.StartCluster(t.Context(), [3]string{t.TempDir(), t.TempDir(), t.TempDir()}, unsynced)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,6 +30,17 @@ func TestLeaderIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
+	return c, nc
+}
+
+// TestLeaderIsLost stops the member that leads the log while writers compete for one aggregate and a cursor follows.
+// Every answered append is stored once and in order, and the cursor sees all of them.
+func TestLeaderIsLost(t *testing.T) {
+	t.Parallel()
+	const writers, each = 4, 60
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	c, nc := cluster(t, true)
 	l := open(t, nc, jetstream.Config{Replicas: 3})
 	cursor, err := l.Follow(ctx, 0)
 	if err != nil {

@@ -24,16 +24,7 @@ func TestConformanceOneNode(t *testing.T) {
 }
 
 func TestConformanceCluster(t *testing.T) {
-	c, err := natsserver.StartCluster(t.Context(), [3]string{t.TempDir(), t.TempDir(), t.TempDir()}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Shutdown)
-	nc, err := c.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	_, nc := cluster(t, false)
 	cfg := short
 	cfg.Replicas = 3
 	l := open(t, nc, cfg)

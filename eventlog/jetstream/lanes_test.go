@@ -91,16 +91,7 @@ func TestALaneGetsANewWait(t *testing.T) {
 // All nodes of a cluster end, and with them what the consumer knew. The lane goes on: jobs come again from where it began, and who has
 // taken one that has ended gets the next.
 func TestALaneOutlivesItsCluster(t *testing.T) {
-	c, err := natsserver.StartCluster(t.Context(), [3]string{t.TempDir(), t.TempDir(), t.TempDir()}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Shutdown)
-	nc, err := c.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
+	c, nc := cluster(t, true)
 	l := open(t, nc, jetstream.Config{Replicas: 3})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()

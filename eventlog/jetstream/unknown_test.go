@@ -34,11 +34,7 @@ func TestLostAnswerOneNode(t *testing.T) {
 
 func TestLostAnswerCluster(t *testing.T) {
 	t.Parallel()
-	c, err := natsserver.StartCluster(t.Context(), [3]string{t.TempDir(), t.TempDir(), t.TempDir()}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Shutdown)
+	c, _ := cluster(t, true)
 	testLostAnswers(t, c.Servers[1].URL(), jetstream.Config{Replicas: 3})
 }
 
