@@ -73,6 +73,15 @@ func (r *Reference) enqueue(ctx context.Context, jobs, collectors int, state str
 	return err
 }
 
+// settle lets Postgres do at once what its upkeep would do during the turns of others.
+func (r *Reference) settle(ctx context.Context) error {
+	_, err := r.database.Exec(ctx, "VACUUM ANALYZE")
+	if err == nil {
+		_, err = r.database.Exec(ctx, "CHECKPOINT")
+	}
+	return err
+}
+
 // take takes the first job of a set and marks it as in progress. Jobs in progress come before queued ones.
 const takeJob = `
 WITH first AS (

@@ -140,9 +140,14 @@ type Delivery interface {
 	Nak(ctx context.Context, delay time.Duration) error
 }
 
+// FarBehind is how many events the consumer of a lane may have to pass to its next job. To pass a million keeps the whole log waiting for
+// seconds. They are some 80 MB.
+const FarBehind = 50_000
+
 // Dispatch brings a job from its JobDispatched event to a collector. The core uses both ends of it.
 type Dispatch interface {
-	// EnsureLane makes the consumer of a lane if there is none. A new one begins with the first job that was dispatched at from or later.
+	// EnsureLane makes the consumer of a lane if there is none, or if it may be FarBehind from. A new one begins with the first job that
+	// was dispatched at from or later.
 	EnsureLane(ctx context.Context, lane events.Lane, from events.Seq) error
 	Jobs
 }

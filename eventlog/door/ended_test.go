@@ -3,10 +3,12 @@ package door_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tachobench/tacho/eventlog"
@@ -145,5 +147,57 @@ func TestALaneThatCannotBeMade(t *testing.T) {
 	must(t, "next job", err)
 	if left := hinders.times.Load(); left >= 0 {
 		t.Errorf("%d tries were left", left+1)
+	}
+}
+
+// The log goes far while a collector has a job in hand. Its lane then gets a consumer that begins with the next job, and keeps it
+// while the log goes on by little.
+func TestALaneBehindALongJob(t *testing.T) {
+	k := newCore(t, door.DefaultBounds())
+	k.open()
+	eider := k.register("eider", 1)
+	c := k.client(eider)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	js, err := natsjs.New(k.nc)
+	must(t, "administer", err)
+	// An alert says nothing to the ledger.
+	alert, err := events.Encode(eventlog.NewEvent(events.AlertCleared{Key: "a"}, eventlog.Meta{Source: "test", Actor: "test"}, time.Now()))
+	must(t, "encode", err)
+	m := nats.NewMsg(string(alert.Subject))
+	m.Data = alert.Data
+	for name, value := range alert.Header {
+		m.Header.Set(name, value)
+	}
+	var version events.Seq
+	begins := map[uint64]bool{}
+	for i, others := range []int{eventlog.FarBehind + 1, 100, 0} {
+		id := events.JobID(fmt.Sprint("j", i))
+		spec := k.dispatch(eider.lane, uint64(i+1), id)
+		d, err := c.NextJob(ctx, eider.lane)
+		must(t, "next job", err)
+		there, err := js.Consumer(ctx, "EVENTS", jetstream.LaneConsumer(eider.lane))
+		must(t, "look at the consumer", err)
+		from := there.CachedInfo().Config.OptStartSeq
+		if i == 1 && from != uint64(d.Stored().Seq) {
+			t.Errorf("the consumer begins at %d, the job is event %d", from, d.Stored().Seq)
+		}
+		begins[from] = true
+		version, err = c.Append(ctx, appendOf(version, events.JobDequeued{Lane: eider.lane, Place: uint64(i + 1), Job: spec, Collector: "eider", Instance: "1", Attempt: 1}))
+		must(t, "begin", err)
+		for range others {
+			_, err := js.PublishMsgAsync(m, natsjs.WithStallWait(5*time.Minute))
+			must(t, "publish", err)
+		}
+		<-js.PublishAsyncComplete()
+		k.finish(eider, c, id, uint64(i+1), version)
+		last, _, err := c.Last(ctx, events.WorkSubject(eider.lane))
+		must(t, "last", err)
+		version = last.Seq
+		must(t, "end", d.Ack(ctx))
+		k.reach(version)
+	}
+	if len(begins) != 2 {
+		t.Errorf("the consumer began at %v", begins)
 	}
 }

@@ -43,19 +43,21 @@ func (d *Door) next(ctx context.Context, name events.CollectorName, who *account
 }
 
 // nextJob waits for the next job of a lane that has not ended. It makes the lane's consumer when the lane asks for the first time since
-// this process began, and when the server has lost it.
+// this process began, when the server has lost it, and when the log has gone far while nobody asked.
 func (d *Door) nextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery, error) {
 	for lost := false; ; {
-		if made, said := d.lanes.Load(lane); made != true {
-			if err := d.Jobs.EnsureLane(ctx, lane, d.Guard.books.undone(lane)); err != nil {
+		from := d.Guard.books.undone(lane)
+		if at, said := d.laneAt(lane); at == 0 || from > at+eventlog.FarBehind {
+			if err := d.Jobs.EnsureLane(ctx, lane, from); err != nil {
 				if !said && ctx.Err() == nil {
 					d.Logger.WarnContext(ctx, "a lane gets no jobs, trying again", "lane", lane, "error", err)
-					d.lanes.Store(lane, false)
+					d.lanes.Store(lane, events.Seq(0))
 				}
 				return nil, err
 			}
-			d.lanes.Store(lane, true)
 		}
+		// Until it has a job, the consumer passes what the log has.
+		d.lanes.Store(lane, from)
 		delivery, err := d.Jobs.NextJob(ctx, lane)
 		switch {
 		case errors.Is(err, eventlog.ErrNoLane):
@@ -73,6 +75,17 @@ func (d *Door) nextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery
 			return delivery, err
 		}
 	}
+}
+
+// laneAt returns where a lane's consumer is at least; 0 if this process has not made it, or found it. said reports that it could not, and
+// said so.
+func (d *Door) laneAt(lane events.Lane) (at events.Seq, said bool) {
+	known, found := d.lanes.Load(lane)
+	if !found {
+		return 0, false
+	}
+	at, _ = known.(events.Seq)
+	return at, at == 0
 }
 
 // startWaiting ends the previous wait and registers a new one. Call stop when that is over.

@@ -54,7 +54,7 @@ type Config struct {
 type Door struct {
 	Config
 	working *hands
-	// lanes says of lanes whether this process made their consumer, or found it. false means that it could not, and said so.
+	// lanes says where the consumers of lanes are at least that this process made, or found. 0 means that it could not, and said so.
 	lanes sync.Map
 	// self is the subject on which only this door answers.
 	self string

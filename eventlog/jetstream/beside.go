@@ -81,16 +81,17 @@ func (b *Beside) Put(ctx context.Context, subject string, data []byte, last even
 
 // Last returns the last message of a subject.
 func (b *Beside) Last(ctx context.Context, subject string) (events.Stored, bool, error) {
-	return oneOf(ctx, b.nc, b.cfg.Replicas, b.cfg.Name, query{LastFor: events.Subject(subject)})
+	m, ok, err := oneOf(ctx, b.nc, b.cfg.Replicas, b.cfg.Name, query{LastFor: events.Subject(subject)})
+	return m.Stored, ok, err
 }
 
 // LastOfAny is Last, from any replica if it has one. Use it for messages that never change.
 func (b *Beside) LastOfAny(ctx context.Context, subject string) (events.Stored, bool, error) {
-	s, ok, err := oneOf(ctx, b.nc, 1, b.cfg.Name, query{LastFor: events.Subject(subject)})
+	m, ok, err := oneOf(ctx, b.nc, 1, b.cfg.Name, query{LastFor: events.Subject(subject)})
 	if err == nil && !ok && b.cfg.Replicas > 1 {
 		return b.Last(ctx, subject)
 	}
-	return s, ok, err
+	return m.Stored, ok, err
 }
 
 // Count returns how many messages each subject has of those that match a filter, and what the stream holds.

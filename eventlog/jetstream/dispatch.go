@@ -57,14 +57,16 @@ func (l *Log) EnsureLane(ctx context.Context, lane events.Lane, from events.Seq)
 		if err != nil {
 			return err
 		}
-		if has := there.CachedInfo().Config; has.MemoryStorage {
+		info := there.CachedInfo()
+		has, at := info.Config, max(info.Delivered.Stream, info.Config.OptStartSeq)
+		if has.MemoryStorage && uint64(from) <= at+eventlog.FarBehind {
 			if has.AckWait != want.AckWait {
 				has.AckWait = want.AckWait
 				_, err = l.js.UpdateConsumer(ctx, l.cfg.Name, has)
 			}
 			return err
 		}
-		// A version of Tacho before this one made it.
+		// An earlier version of Tacho made it, or it is far behind.
 		if err := l.js.DeleteConsumer(ctx, l.cfg.Name, want.Durable); err != nil && !errors.Is(err, natsjs.ErrConsumerNotFound) {
 			return err
 		}

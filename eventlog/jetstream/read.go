@@ -33,7 +33,7 @@ type query struct {
 
 // Read implements eventlog.Log.
 func (l *Log) Read(ctx context.Context, subject events.Subject) ([]events.Recorded, error) {
-	stored, err := l.aggregate(ctx, subject, 0)
+	stored, err := l.aggregate(ctx, subject)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", subject, err)
 	}
@@ -46,7 +46,7 @@ func (l *Log) Read(ctx context.Context, subject events.Subject) ([]events.Record
 
 // Parks implements eventlog.Log.
 func (l *Log) Parks(ctx context.Context) (events.Parks, error) {
-	stored, err := l.aggregate(ctx, events.ParkSubject(), 0)
+	stored, err := l.aggregate(ctx, events.ParkSubject())
 	if err != nil {
 		return events.Parks{}, fmt.Errorf("read which events are parked: %w", err)
 	}
@@ -91,63 +91,11 @@ func (l *Log) Last(ctx context.Context, subject events.Subject) (events.Recorded
 
 // Newer implements eventlog.Log.
 func (l *Log) Newer(ctx context.Context, subject events.Subject, version events.Seq) (bool, error) {
-	_, found, err := l.first(ctx, subject, version)
+	newest, _, err := l.last(ctx, subject)
 	if err != nil {
 		return false, fmt.Errorf("look for newer events of %s: %w", subject, err)
 	}
-	return found, nil
-}
-
-// aggregate returns the events of a subject after a sequence. Most come from any replica, which may lag or have a hole.
-// On a replicated stream the leader's count shows that, and the leader gives the rest.
-func (l *Log) aggregate(ctx context.Context, subject events.Subject, after events.Seq) (out []events.Stored, err error) {
-	err = Persist(ctx, "read", func(ctx context.Context) (err error) {
-		out, err = l.scan(ctx, subject, after)
-		return err
-	})
-	gap := new(eventlog.GapError)
-	if err != nil && !errors.As(err, &gap) || l.cfg.Replicas == 1 {
-		return out, err
-	}
-	if err != nil {
-		out = nil // the leader may have what this replica lacks
-	}
-	if out, err = l.fromLeader(ctx, subject, after, out); err != nil || after > 0 {
-		return out, err
-	}
-	info, err := l.info(ctx, natsjs.WithSubjectFilter(string(subject)))
-	if err != nil {
-		return nil, err
-	}
-	// Events appended after the count may be in out, but out has fewer than the count only if some are lost.
-	if count := info.State.Subjects[string(subject)]; count > uint64(len(out)) {
-		if out, err = l.fromLeader(ctx, subject, 0, nil); err != nil {
-			return nil, err
-		}
-		if count > uint64(len(out)) {
-			return nil, &eventlog.GapError{}
-		}
-	}
-	return out, nil
-}
-
-// fromLeader reads the rest of a subject from the leader, one by one.
-func (l *Log) fromLeader(ctx context.Context, subject events.Subject, after events.Seq, out []events.Stored) ([]events.Stored, error) {
-	for {
-		if len(out) > 0 {
-			after = out[len(out)-1].Seq
-		}
-		next, ok, err := l.first(ctx, subject, after)
-		if err != nil || !ok {
-			return out, err
-		}
-		out = append(out, next)
-	}
-}
-
-// first implements reader.
-func (l *Log) first(ctx context.Context, subject events.Subject, after events.Seq) (events.Stored, bool, error) {
-	return l.oneOf(ctx, l.cfg.Name, query{Seq: after + 1, NextFor: subject})
+	return newest.Seq > version, nil
 }
 
 // last implements reader.
@@ -156,16 +104,22 @@ func (l *Log) last(ctx context.Context, subject events.Subject) (events.Stored, 
 }
 
 // oneOf returns the message of a stream that q asks for.
-func (l *Log) oneOf(ctx context.Context, stream string, q query) (s events.Stored, ok bool, err error) {
+func (l *Log) oneOf(ctx context.Context, stream string, q query) (events.Stored, bool, error) {
+	m, ok, err := l.linked(ctx, stream, q)
+	return m.Stored, ok, err
+}
+
+// linked is oneOf, with the place of the event before.
+func (l *Log) linked(ctx context.Context, stream string, q query) (linked, bool, error) {
 	return oneOf(ctx, l.nc, l.cfg.Replicas, stream, q)
 }
 
 // oneOf returns the message of a stream that q asks for. On a replicated stream it asks the leader, whose answer is
 // never stale. A single server answers directly, which is quicker and just as fresh.
-func oneOf(ctx context.Context, nc *nats.Conn, replicas int, stream string, q query) (s events.Stored, ok bool, err error) {
+func oneOf(ctx context.Context, nc *nats.Conn, replicas int, stream string, q query) (found linked, ok bool, err error) {
 	body, err := json.Marshal(q)
 	if err != nil {
-		return s, false, fmt.Errorf("read: %w", err)
+		return found, false, fmt.Errorf("read: %w", err)
 	}
 	ask, decode := "$JS.API.DIRECT.GET.", decodeDirect
 	if replicas > 1 {
@@ -174,16 +128,16 @@ func oneOf(ctx context.Context, nc *nats.Conn, replicas int, stream string, q qu
 	err = Persist(ctx, "read", func(ctx context.Context) error {
 		m, err := request(ctx, nc, &nats.Msg{Subject: ask + stream, Data: body})
 		if err == nil {
-			s, ok, err = decode(m)
+			found, ok, err = decode(m)
 		}
 		return err
 	})
-	return s, ok, err
+	return found, ok, err
 }
 
-// scan returns the events of a subject after a sequence that one replica has. The server says how many messages there
+// scan returns the events of a subject that one replica has. The server says how many messages there
 // are, but leaves out those that it cannot read: then the error is a *eventlog.GapError.
-func (l *Log) scan(ctx context.Context, subject events.Subject, after events.Seq) ([]events.Stored, error) {
+func (l *Log) scan(ctx context.Context, subject events.Subject) ([]events.Stored, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	inbox, answers := l.nc.NewInbox(), make(chan *nats.Msg, scanMessages+1)
@@ -193,6 +147,7 @@ func (l *Log) scan(ctx context.Context, subject events.Subject, after events.Seq
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
 	var out []events.Stored
+	var after events.Seq
 	for pending := 0; ; {
 		body, err := json.Marshal(query{Seq: after + 1, NextFor: subject, Batch: scanMessages, MaxBytes: scanBytes})
 		if err != nil {
@@ -232,7 +187,7 @@ func scanAnswer(ctx context.Context, answers <-chan *nats.Msg) (page []events.St
 			if err != nil {
 				return nil, 0, err
 			}
-			page = append(page, s)
+			page = append(page, s.Stored)
 		case "404":
 			return nil, 0, nil
 		case "204": // the end of this answer
@@ -273,23 +228,23 @@ func statusError(m *nats.Msg) error {
 }
 
 // decodeDirect reads an answer to a direct get: the message itself, its place in headers.
-func decodeDirect(m *nats.Msg) (events.Stored, bool, error) {
+func decodeDirect(m *nats.Msg) (linked, bool, error) {
 	switch m.Header.Get("Status") {
 	case "":
 	case "404":
-		return events.Stored{}, false, nil
+		return linked{}, false, nil
 	default:
-		return events.Stored{}, false, statusError(m)
+		return linked{}, false, statusError(m)
 	}
 	seq, err := strconv.ParseUint(set(m.Header, "Nats-Sequence"), 10, 64)
 	if err != nil {
-		return events.Stored{}, false, fmt.Errorf("message without a sequence: %w", err)
+		return linked{}, false, fmt.Errorf("message without a sequence: %w", err)
 	}
 	at, err := time.Parse(time.RFC3339Nano, set(m.Header, "Nats-Time-Stamp"))
 	if err != nil {
-		return events.Stored{}, false, fmt.Errorf("message %d without a time: %w", seq, err)
+		return linked{}, false, fmt.Errorf("message %d without a time: %w", seq, err)
 	}
-	return Stored(events.Subject(set(m.Header, "Nats-Subject")), events.Seq(seq), at, m.Header, m.Data), true, nil
+	return link(Stored(events.Subject(set(m.Header, "Nats-Subject")), events.Seq(seq), at, m.Header, m.Data), m.Header), true, nil
 }
 
 // set returns a header that the server set: it comes after those that the message was stored with.
@@ -302,7 +257,7 @@ func set(h nats.Header, name string) string {
 }
 
 // decodeFromLeader reads an answer of the stream's leader, which wraps the message in JSON.
-func decodeFromLeader(m *nats.Msg) (events.Stored, bool, error) {
+func decodeFromLeader(m *nats.Msg) (linked, bool, error) {
 	var answer struct {
 		Error   *natsjs.APIError `json:"error"`
 		Message *struct {
@@ -314,24 +269,24 @@ func decodeFromLeader(m *nats.Msg) (events.Stored, bool, error) {
 		} `json:"message"`
 	}
 	if err := json.Unmarshal(m.Data, &answer); err != nil {
-		return events.Stored{}, false, fmt.Errorf("read the leader's answer: %w", err)
+		return linked{}, false, fmt.Errorf("read the leader's answer: %w", err)
 	}
 	switch {
 	case answer.Error != nil && answer.Error.ErrorCode == codeNoMessage:
-		return events.Stored{}, false, nil
+		return linked{}, false, nil
 	case answer.Error != nil:
-		return events.Stored{}, false, answer.Error
+		return linked{}, false, answer.Error
 	case answer.Message == nil:
-		return events.Stored{}, false, errors.New("the leader's answer holds no message")
+		return linked{}, false, errors.New("the leader's answer holds no message")
 	}
 	var h nats.Header
 	if len(answer.Message.Header) > 0 { // the output of jobs has no headers
 		var err error
 		if h, err = nats.DecodeHeadersMsg(answer.Message.Header); err != nil {
-			return events.Stored{}, false, fmt.Errorf("headers of message %d: %w", answer.Message.Seq, err)
+			return linked{}, false, fmt.Errorf("headers of message %d: %w", answer.Message.Seq, err)
 		}
 	}
-	return Stored(answer.Message.Subject, answer.Message.Seq, answer.Message.Time, h, answer.Message.Data), true, nil
+	return link(Stored(answer.Message.Subject, answer.Message.Seq, answer.Message.Time, h, answer.Message.Data), h), true, nil
 }
 
 // Stored returns the event as it was written. Headers that begin with "Nats-" are for the server and no part of the

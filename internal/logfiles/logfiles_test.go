@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
 	"pgregory.net/rapid"
 
 	"github.com/tachobench/tacho/eventlog"
@@ -117,6 +118,44 @@ func TestAServerAndTheFilesAgree(t *testing.T) {
 			t.Fatalf("%+v %t %v", last, ok, err)
 		}
 	})
+}
+
+// A log that was written anew says of each event which one of its subject is before it.
+func TestAWrittenLogLeadsBack(t *testing.T) {
+	s, all := made(t)
+	for i, subject := range []events.Subject{"tacho.ev.alert.b", "tacho.ev.alert.a", "tacho.ev.alert.a", "tacho.ev.alert.b"} {
+		e := all[i]
+		e.Seq, e.Subject = events.Seq(len(all)+1), subject
+		all = append(all, e)
+	}
+	fill(t, s, identity, all)
+	again, _ := made(t)
+	w, err := again.Write(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leadsBack(t, s, w.Add)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	leadsBack(t, again, func(logfiles.Record) error { return nil })
+}
+
+// leadsBack reads a store, and checks what each record says of the one before.
+func leadsBack(t *testing.T, s logfiles.Store, then func(logfiles.Record) error) {
+	t.Helper()
+	before := map[events.Subject]events.Seq{}
+	found, err := s.Scan(t.Context(), func(r logfiles.Record) error {
+		h, err := nats.DecodeHeadersMsg(r.Header)
+		if said, want := h.Values("Nats-Expected-Last-Subject-Sequence"), []string{fmt.Sprint(before[r.Subject])}; err != nil || !slices.Equal(said, want) {
+			t.Errorf("event %d says %q, %v, want %q", r.Seq, said, err, want)
+		}
+		before[r.Subject] = r.Seq
+		return then(r)
+	})
+	if err != nil || found.Last != 104 {
+		t.Fatalf("%+v, %v", found, err)
+	}
 }
 
 func fill(t testing.TB, s logfiles.Store, identity string, all []events.Stored) {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/minio/highwayhash"
 
+	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 )
 
@@ -168,6 +169,8 @@ type Writer struct {
 	sums   *sums
 	buf    []byte
 	last   events.Seq
+	// before has the last event of each subject so far.
+	before map[events.Subject]events.Seq
 }
 
 // Write removes the events of a store and returns a writer of new ones. No server may run on it. A file ends at limit bytes;
@@ -183,10 +186,11 @@ func (s Store) Write(limit int) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("empty the store: %w", err)
 	}
-	return &Writer{store: s, limit: limit}, nil
+	return &Writer{store: s, limit: limit, before: map[events.Subject]events.Seq{}}, nil
 }
 
-// Add adds an event, which must be the next one.
+// Add adds an event, which must be the next one. The file says which event of its subject is before it, as those do that were
+// appended: readers go by that.
 func (w *Writer) Add(r Record) error {
 	if r.Seq != w.last+1 {
 		return fmt.Errorf("event %d cannot follow event %d", r.Seq, w.last)
@@ -203,6 +207,8 @@ func (w *Writer) Add(r Record) error {
 			return err
 		}
 	}
+	r.Header = jetstream.ExpectedBefore(r.Header, w.before[r.Subject])
+	w.before[r.Subject] = r.Seq
 	w.buf, w.last = w.sums.appendRecord(w.buf, r), r.Seq
 	return nil
 }
