@@ -140,9 +140,9 @@ type Delivery interface {
 	Nak(ctx context.Context, delay time.Duration) error
 }
 
-// FarBehind is how many events the consumer of a lane may have to pass to its next job. To pass a million keeps the whole log waiting for
-// seconds. They are some 80 MB.
-const FarBehind = 50_000
+// FarBehind is how many events the consumer of a lane may pass to its next job, however large they are. The server reads what it passes,
+// and the whole log waits meanwhile: seconds for some gigabytes.
+const FarBehind = 1000
 
 // Dispatch brings a job from its JobDispatched event to a collector. The core uses both ends of it.
 type Dispatch interface {

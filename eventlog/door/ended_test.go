@@ -150,8 +150,7 @@ func TestALaneThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// The log goes far while a collector has a job in hand. Its lane then gets a consumer that begins with the next job, and keeps it
-// while the log goes on by little.
+// The log goes far while a collector has a job in hand. If that was long ago, its lane gets a consumer that begins with the next job.
 func TestALaneBehindALongJob(t *testing.T) {
 	k := newCore(t, door.DefaultBounds())
 	k.open()
@@ -170,34 +169,69 @@ func TestALaneBehindALongJob(t *testing.T) {
 		m.Header.Set(name, value)
 	}
 	var version events.Seq
-	begins := map[uint64]bool{}
-	for i, others := range []int{eventlog.FarBehind + 1, 100, 0} {
-		id := events.JobID(fmt.Sprint("j", i))
-		spec := k.dispatch(eider.lane, uint64(i+1), id)
-		d, err := c.NextJob(ctx, eider.lane)
-		must(t, "next job", err)
+	begins := func() uint64 {
 		there, err := js.Consumer(ctx, "EVENTS", jetstream.LaneConsumer(eider.lane))
 		must(t, "look at the consumer", err)
-		from := there.CachedInfo().Config.OptStartSeq
-		if i == 1 && from != uint64(d.Stored().Seq) {
-			t.Errorf("the consumer begins at %d, the job is event %d", from, d.Stored().Seq)
+		return there.CachedInfo().Config.OptStartSeq
+	}
+	place, given := uint64(0), uint64(0)
+	var spec events.JobSpec
+	give := func() {
+		given++
+		spec = k.dispatch(eider.lane, given, events.JobID(fmt.Sprint("j", given)))
+	}
+	work := func(during func()) (job events.Seq) {
+		t.Helper()
+		if place++; given < place {
+			give()
 		}
-		begins[from] = true
-		version, err = c.Append(ctx, appendOf(version, events.JobDequeued{Lane: eider.lane, Place: uint64(i + 1), Job: spec, Collector: "eider", Instance: "1", Attempt: 1}))
+		spec, id := spec, events.JobID(fmt.Sprint("j", place))
+		d, err := c.NextJob(ctx, eider.lane)
+		must(t, "next job", err)
+		version, err = c.Append(ctx, appendOf(version, events.JobDequeued{Lane: eider.lane, Place: place, Job: spec, Collector: "eider", Instance: "1", Attempt: 1}))
 		must(t, "begin", err)
-		for range others {
-			_, err := js.PublishMsgAsync(m, natsjs.WithStallWait(5*time.Minute))
-			must(t, "publish", err)
-		}
-		<-js.PublishAsyncComplete()
-		k.finish(eider, c, id, uint64(i+1), version)
+		during()
+		k.finish(eider, c, id, place, version)
 		last, _, err := c.Last(ctx, events.WorkSubject(eider.lane))
 		must(t, "last", err)
 		version = last.Seq
 		must(t, "end", d.Ack(ctx))
 		k.reach(version)
+		return d.Stored().Seq
 	}
-	if len(begins) != 2 {
-		t.Errorf("the consumer began at %v", begins)
+	for _, meanwhile := range []struct {
+		others int
+		took   time.Duration
+		// waits says that another job waits behind the long one, and does not take long.
+		waits, anew bool
+	}{
+		{others: 10, took: time.Hour},
+		{others: eventlog.FarBehind + 10, took: time.Second},
+		{others: eventlog.FarBehind + 10, took: time.Hour, anew: true},
+		{others: eventlog.FarBehind + 10, took: time.Hour, waits: true, anew: true},
+		{others: 10, took: time.Second},
+	} {
+		work(func() {
+			if meanwhile.waits {
+				give()
+			}
+			for range meanwhile.others {
+				_, err := js.PublishMsgAsync(m, natsjs.WithStallWait(5*time.Minute))
+				must(t, "publish", err)
+			}
+			<-js.PublishAsyncComplete()
+			k.ahead.Store(int64(meanwhile.took))
+		})
+		if meanwhile.waits {
+			work(func() {})
+		}
+		before := begins()
+		job := work(func() { k.ahead.Store(0) })
+		switch now := begins(); {
+		case meanwhile.anew && now != uint64(job):
+			t.Errorf("%+v: the consumer begins at %d, the job is event %d", meanwhile, now, job)
+		case !meanwhile.anew && now != before:
+			t.Errorf("%+v: the consumer begins at %d and not at %d", meanwhile, now, before)
+		}
 	}
 }

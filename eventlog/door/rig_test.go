@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +31,8 @@ type core struct {
 	log    *jetstream.Log
 	jobs   door.Jobs // the log, or what a test has instead
 	guard  *door.Guard
+	// ahead is how far the clock of the core is ahead of the log's.
+	ahead atomic.Int64
 	// outputs is the store of outputs of the core.
 	outputs *blobjs.Store
 
@@ -51,7 +54,8 @@ func newSyncedCore(t testing.TB, bounds door.Bounds) *core {
 
 func startCore(t testing.TB, bounds door.Bounds, cfg natsserver.Config) *core {
 	t.Helper()
-	c := &core{t: t, guard: door.NewGuard(bounds, time.Now), alerts: map[events.CollectorName]string{}}
+	c := &core{t: t, alerts: map[events.CollectorName]string{}}
+	c.guard = door.NewGuard(bounds, func() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) })
 	cfg.Dir, cfg.Listen, cfg.Auth = t.TempDir(), "127.0.0.1:0", c.guard
 	cfg.Services, cfg.Limits = natsserver.Door()
 	var err error

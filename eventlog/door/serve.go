@@ -14,6 +14,8 @@ const (
 	// maxDelay bounds how long a job that was given back stays away. It blocks its lane that long: a lane has one job
 	// at a time.
 	maxDelay = 2 * time.Minute
+	// cold is how long ago the log got what the server has to read from the disk again. The server's own time is two minutes.
+	cold = time.Minute
 	// maxWord bounds the texts of a heartbeat, maxOutput a piece of a job's output, both in bytes.
 	maxWord   = 256
 	maxOutput = 512 << 10
@@ -42,23 +44,40 @@ func (d *Door) next(ctx context.Context, name events.CollectorName, who *account
 	return answer{Event: show(s), Delivery: token.Token()}
 }
 
+// passed is what the consumer of a lane has passed: the log up to an event, and when the log was there.
+type passed struct {
+	at   events.Seq
+	when time.Time
+}
+
+// behind reports whether the consumer may have to pass so much to an event that the whole log would wait for it.
+func (p passed) behind(from events.Seq, now time.Time) bool {
+	return from > p.at+eventlog.FarBehind && now.Sub(p.when) > cold
+}
+
 // nextJob waits for the next job of a lane that has not ended. It makes the lane's consumer when the lane asks for the first time since
-// this process began, when the server has lost it, and when the log has gone far while nobody asked.
+// this process began, when the server has lost it, and when it is far behind.
 func (d *Door) nextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery, error) {
 	for lost := false; ; {
-		from := d.Guard.books.undone(lane)
-		if at, said := d.laneAt(lane); at == 0 || from > at+eventlog.FarBehind {
+		from, now := d.Guard.books.undone(lane), d.Guard.clock()
+		known, found := d.lanes.Load(lane)
+		has, _ := known.(passed)
+		if has.at == 0 || has.behind(from, now) {
 			if err := d.Jobs.EnsureLane(ctx, lane, from); err != nil {
-				if !said && ctx.Err() == nil {
+				if said := found && has.at == 0; !said && ctx.Err() == nil {
 					d.Logger.WarnContext(ctx, "a lane gets no jobs, trying again", "lane", lane, "error", err)
-					d.lanes.Store(lane, events.Seq(0))
+					d.lanes.Store(lane, passed{})
 				}
 				return nil, err
 			}
 		}
-		// Until it has a job, the consumer passes what the log has.
-		d.lanes.Store(lane, from)
+		// The consumer passes what the log has, unless a job comes first.
+		d.lanes.Store(lane, passed{from, now})
 		delivery, err := d.Jobs.NextJob(ctx, lane)
+		if err == nil {
+			s := delivery.Stored()
+			d.lanes.Store(lane, passed{s.Seq, s.StoredAt})
+		}
 		switch {
 		case errors.Is(err, eventlog.ErrNoLane):
 			d.lanes.Delete(lane)
@@ -75,17 +94,6 @@ func (d *Door) nextJob(ctx context.Context, lane events.Lane) (eventlog.Delivery
 			return delivery, err
 		}
 	}
-}
-
-// laneAt returns where a lane's consumer is at least; 0 if this process has not made it, or found it. said reports that it could not, and
-// said so.
-func (d *Door) laneAt(lane events.Lane) (at events.Seq, said bool) {
-	known, found := d.lanes.Load(lane)
-	if !found {
-		return 0, false
-	}
-	at, _ = known.(events.Seq)
-	return at, at == 0
 }
 
 // startWaiting ends the previous wait and registers a new one. Call stop when that is over.

@@ -54,7 +54,8 @@ type Config struct {
 type Door struct {
 	Config
 	working *hands
-	// lanes says where the consumers of lanes are at least that this process made, or found. 0 means that it could not, and said so.
+	// lanes says what the consumers of lanes have passed that this process made, or found. Nothing passed means that it could not make
+	// one, and said so.
 	lanes sync.Map
 	// self is the subject on which only this door answers.
 	self string

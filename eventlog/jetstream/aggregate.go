@@ -19,8 +19,8 @@ import (
 // from the disk. Nobody appends meanwhile. So nothing here asks it for an event that may be far from the one before: each event
 // names that itself, since its append expected it.
 
-// near is how many events of others the server may pass from one event of a subject to the next. They are some 20 MB.
-const near = 10_000
+// near is how many events of others the server may pass from one event of a subject to the next, however large they are.
+const near = 1000
 
 // linked is an event with the place where the one before of its subject has to be; 0 if it is the first one.
 type linked struct {

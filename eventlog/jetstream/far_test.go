@@ -93,10 +93,10 @@ func farApart(t *testing.T, nc *nats.Conn, l *jetstream.Log) {
 	}
 	put(appendOf("a", at(), 1))
 	put(appendOf("b", 0, 2), appendOf("a", at(), 3))
-	far(t, js, 10_001, 1)
+	far(t, js, 1001, 1)
 	put(appendOf("a", at(), 1))
 	put(appendOf("a", at(), 2), appendOf("c", 0, 1))
-	far(t, js, 10_001, 1)
+	far(t, js, 1001, 1)
 	put(appendOf("a", at(), 1))
 
 	questions := watched(t, nc)
