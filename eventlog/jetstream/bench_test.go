@@ -14,6 +14,7 @@ import (
 	"github.com/tachobench/tacho/eventlog/jetstream"
 	"github.com/tachobench/tacho/events"
 	"github.com/tachobench/tacho/internal/natsserver"
+	"github.com/tachobench/tacho/internal/ratio"
 )
 
 func event(n events.CollectorName) events.Event {
@@ -190,4 +191,53 @@ func BenchmarkFollowLive(b *testing.B) {
 func p50(took []time.Duration) float64 {
 	slices.Sort(took)
 	return float64(took[len(took)/2].Nanoseconds()) / 1e3
+}
+
+// BenchmarkPage reads pages from the middle of a log with many subjects, beside a bare request for the same messages, in turns.
+func BenchmarkPage(b *testing.B) {
+	nc := connect(b, start(b, natsserver.Config{Dir: b.TempDir(), Unsynced: true}))
+	l := open(b, nc, jetstream.Config{})
+	js, err := natsjs.New(nc)
+	if err != nil {
+		b.Fatal(err)
+	}
+	const half = 100_000
+	for i := range 2 * half {
+		if _, err := js.PublishAsync(fmt.Sprintf("tacho.ev.page.%d", i), make([]byte, 500), natsjs.WithStallWait(time.Minute)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	<-js.PublishAsyncComplete()
+	bare := func() (n int) {
+		sub, err := nc.SubscribeSync(nc.NewInbox())
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := nc.PublishRequest("$JS.API.DIRECT.GET.EVENTS", sub.Subject, fmt.Appendf(nil, `{"seq":%d,"batch":256}`, half+1)); err != nil {
+			b.Fatal(err)
+		}
+		for ; ; n++ {
+			m, err := sub.NextMsg(10 * time.Second)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if m.Header.Get("Status") == "204" {
+				return n
+			}
+		}
+	}
+	var raw, ours time.Duration
+	for b.Loop() {
+		began := time.Now()
+		if n := bare(); n != 256 {
+			b.Fatalf("%d messages", n)
+		}
+		raw += time.Since(began)
+		began = time.Now()
+		if page, err := l.Page(b.Context(), half); err != nil || len(page) != 256 {
+			b.Fatalf("%d events, %v", len(page), err)
+		}
+		ours += time.Since(began)
+	}
+	ratio.AtMost(b, "times-raw", float64(ours)/float64(raw), 3)
 }

@@ -59,7 +59,9 @@ func (l *Log) page(ctx context.Context, after events.Seq) ([]events.Stored, erro
 		return nil, err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // fails only on a closed connection
-	body, err := json.Marshal(query{Seq: after + 1, NextFor: events.SubjectFilter, Batch: pageMessages, MaxBytes: pageBytes})
+	// The server says how many more there are. Of all subjects it knows that at once; of ours, which are all that the log has, it counts
+	// in each block.
+	body, err := json.Marshal(query{Seq: after + 1, NextFor: ">", Batch: pageMessages, MaxBytes: pageBytes})
 	if err != nil {
 		return nil, fmt.Errorf("read: %w", err)
 	}
