@@ -10,6 +10,9 @@ const stayers = 256
 type hands struct {
 	all  sync.WaitGroup
 	next chan func()
+	// mu guards ended: no work begins any more.
+	mu    sync.RWMutex
+	ended bool
 	// waiting has a token for each goroutine that waits, and over is closed when they should end.
 	waiting, over chan struct{}
 }
@@ -18,8 +21,13 @@ func newHands() *hands {
 	return &hands{next: make(chan func()), waiting: make(chan struct{}, stayers), over: make(chan struct{})}
 }
 
-// do begins work and returns at once.
-func (h *hands) do(work func()) {
+// do begins work and returns at once; false means that it does not begin, since all is at an end.
+func (h *hands) do(work func()) bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if h.ended {
+		return false
+	}
 	select {
 	case h.next <- work:
 	default:
@@ -30,6 +38,7 @@ func (h *hands) do(work func()) {
 			}
 		})
 	}
+	return true
 }
 
 // wait returns the next work; nil if enough others wait already, or in the end.
@@ -48,8 +57,11 @@ func (h *hands) wait() func() {
 	}
 }
 
-// end waits until all work is done. Call it once, and begin no work after it.
+// end waits until all work is done. Call it once.
 func (h *hands) end() {
+	h.mu.Lock()
+	h.ended = true
+	h.mu.Unlock()
 	close(h.over)
 	h.all.Wait()
 }

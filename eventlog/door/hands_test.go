@@ -37,6 +37,28 @@ func TestHandsWaitForNobody(t *testing.T) {
 	}
 }
 
+// Work that is offered while all ends is either done before the end, or not begun.
+func TestHandsEndAmidWork(t *testing.T) {
+	for range 200 {
+		h := newHands()
+		var begun, done atomic.Int64
+		var offering sync.WaitGroup
+		for range 4 {
+			offering.Go(func() {
+				for h.do(func() { done.Add(1) }) {
+					begun.Add(1)
+				}
+			})
+		}
+		h.end()
+		n := done.Load()
+		offering.Wait()
+		if done.Load() != n || begun.Load() != n {
+			t.Fatalf("%d were done at the end, %d later; %d were begun", n, done.Load(), begun.Load())
+		}
+	}
+}
+
 // deep uses some 16 KB of stack, as reading a request does.
 func deep(n int) (sum byte) {
 	var frame [512]byte
@@ -61,7 +83,7 @@ func BenchmarkHands(b *testing.B) {
 	}
 	for b.Loop() {
 		h := newHands()
-		stay := each(h.do)
+		stay := each(func(work func()) { h.do(work) })
 		h.end()
 		ratio.AtMost(b, "of-new", float64(stay)/float64(each(func(work func()) { go work() })), 0.8)
 	}

@@ -180,14 +180,22 @@ func (d *Door) take(ctx context.Context, v Verb, m *nats.Msg) {
 		d.Metrics.refused.WithLabelValues(string(name), string(slower)).Inc()
 		d.respond(m, answer{Refusal: &refusal{Kind: slower, Reason: "faster than the bounds of one collector", Wait: wait}})
 	case admitted:
-		d.working.do(func() {
-			defer who.done(v)
+		over := func() {
+			who.done(v)
 			if carries(v) {
-				defer func() { <-d.carrying }()
+				<-d.carrying
+			}
+		}
+		begun := d.working.do(func() {
+			defer over()
+			if carries(v) {
 				retry.Sleep(ctx, wait)
 			}
 			d.serve(ctx, v, name, who, m)
 		})
+		if !begun { // the door has ended: who asked asks again
+			over()
+		}
 	}
 }
 
