@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
+	"pgregory.net/rapid"
 
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/jetstream"
@@ -142,23 +143,101 @@ func farApart(t *testing.T, nc *nats.Conn, l *jetstream.Log) {
 	}
 
 	// A stranger's event says nothing of the one before it.
-	foreign := appendOf("a", 0, 1).Events[0]
-	s, err := events.Encode(foreign)
+	stranger := appendOf("a", 0, 1).Events[0]
+	versions = append(versions, foreign(t, js, stranger))
+	wants = append(wants, stranger.ID)
+	put(appendOf("a", at(), 1))
+	read()
+}
+
+// However an aggregate was written, alone, in batches or by strangers, near and far, it is read as it was written.
+func TestAnyAggregateIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	nc := connect(t, start(t, natsserver.Config{Dir: t.TempDir(), Unsynced: true}))
+	l := open(t, nc, jetstream.Config{})
+	js, err := natsjs.New(nc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := nats.NewMsg(string(events.RegistrySubject("a")))
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		ours, other := events.CollectorName(fmt.Sprint("a", n)), events.CollectorName(fmt.Sprint("b", n))
+		var wants []string
+		var version, others events.Seq
+		wrote := func(own eventlog.Append, last events.Seq) {
+			for _, e := range own.Events {
+				wants = append(wants, e.ID)
+			}
+			version = last
+		}
+		for range rapid.IntRange(1, 5).Draw(rt, "writes") {
+			if rapid.IntRange(0, 4).Draw(rt, "far") == 0 {
+				far(t, js, 1001, 1)
+			}
+			own := appendOf(ours, version, rapid.IntRange(1, 3).Draw(rt, "events"))
+			switch rapid.IntRange(0, 3).Draw(rt, "how") {
+			case 0: // a stranger
+				own = appendOf(ours, version, 1)
+				wrote(own, foreign(t, js, own.Events[0]))
+			case 1: // in front of another aggregate
+				last, err := l.Append(t.Context(), own, appendOf(other, others, 2))
+				if err != nil {
+					rt.Fatal(err)
+				}
+				others = last
+				wrote(own, last-2)
+			case 2: // behind it
+				last, err := l.Append(t.Context(), appendOf(other, others, 2), own)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				others = last - events.Seq(len(own.Events))
+				wrote(own, last)
+			default:
+				last, err := l.Append(t.Context(), own)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				wrote(own, last)
+			}
+		}
+		got, err := l.Read(t.Context(), events.RegistrySubject(ours))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var ids []string
+		for _, e := range got {
+			ids = append(ids, e.ID)
+		}
+		if !slices.Equal(ids, wants) {
+			rt.Fatalf("%v, want %v", ids, wants)
+		}
+		for i, e := range got {
+			if newer, err := l.Newer(t.Context(), e.Fact.Subject(), e.Seq); err != nil || newer != (i < len(got)-1) {
+				rt.Fatalf("newer than event %d of %d: %t, %v", i+1, len(got), newer, err)
+			}
+		}
+	})
+}
+
+// foreign stores an event as a stranger does, who expects nothing.
+func foreign(t testing.TB, js natsjs.JetStream, e events.Event) events.Seq {
+	t.Helper()
+	s, err := events.Encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := nats.NewMsg(string(s.Subject))
 	m.Data = s.Data
 	for k, v := range s.Header {
 		m.Header.Set(k, v)
 	}
-	ack, err := js.PublishMsg(ctx, m)
+	ack, err := js.PublishMsg(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wants, versions = append(wants, foreign.ID), append(versions, events.Seq(ack.Sequence))
-	put(appendOf("a", at(), 1))
-	read()
+	return events.Seq(ack.Sequence)
 }
 
 // A lane whose consumer would have to pass much of the log gets a new one, and no job is lost; one that is near keeps its own.
