@@ -157,7 +157,7 @@ func deep(ctx context.Context, b *Bed) ([]Side, error) {
 			return found, r.enqueue(ctx, window, collectors, "queued")
 		}})
 	}
-	// The consumer of a lane passes, once, what the log got while its collector had a job in hand: here all that was created.
+	// The first jobs are slower: caches are cold, and the consumer of a lane passes what the log got in the last minute.
 	for i, f := range farms {
 		first, err := f.window(ctx)
 		if err != nil {
