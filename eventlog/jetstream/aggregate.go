@@ -22,6 +22,9 @@ import (
 // near is how many events of others the server may pass from one event of a subject to the next, however large they are.
 const near = 1000
 
+// apart is how many events of others lie between two of a subject, on average, when it is quicker to go from one to the next.
+const apart = 50
+
 // linked is an event with the place where the one before of its subject has to be; 0 if it is the first one.
 type linked struct {
 	events.Stored
@@ -69,15 +72,30 @@ func (l *Log) aggregate(ctx context.Context, subject events.Subject) ([]events.S
 		return []events.Stored{newest.Stored}, nil
 	}
 	oldest, ok, err := l.first(ctx, subject, 0)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case ok && newest.Seq-oldest.Seq > near:
-		if out, err := l.back(ctx, newest, 0); !errors.Is(err, errUnlinked) {
-			return out, err
+	}
+	if span := newest.Seq - oldest.Seq; ok && span > near {
+		count, err := l.count(ctx, subject)
+		if err != nil {
+			return nil, err
+		}
+		if uint64(span) > apart*count {
+			if out, err := l.back(ctx, newest, 0); !errors.Is(err, errUnlinked) {
+				return out, err
+			}
 		}
 	}
 	return l.scanned(ctx, subject)
+}
+
+// count returns how many events a subject has.
+func (l *Log) count(ctx context.Context, subject events.Subject) (uint64, error) {
+	info, err := l.info(ctx, natsjs.WithSubjectFilter(string(subject)))
+	if err != nil {
+		return 0, err
+	}
+	return info.State.Subjects[string(subject)], nil
 }
 
 // back returns the events of a subject after a sequence up to one of them, in order.
@@ -109,12 +127,12 @@ func (l *Log) scanned(ctx context.Context, subject events.Subject) (out []events
 	if out, err = l.fromLeader(ctx, subject, out); err != nil {
 		return out, err
 	}
-	info, err := l.info(ctx, natsjs.WithSubjectFilter(string(subject)))
+	count, err := l.count(ctx, subject)
 	if err != nil {
 		return nil, err
 	}
 	// Events appended after the count may be in out, but out has fewer than the count only if some are lost.
-	if count := info.State.Subjects[string(subject)]; count > uint64(len(out)) {
+	if count > uint64(len(out)) {
 		if out, err = l.fromLeader(ctx, subject, nil); err != nil {
 			return nil, err
 		}
