@@ -97,7 +97,7 @@ func (d *Door) Run(ctx context.Context) (err error) {
 		// An error means that the connection is closed: then there is nothing to unsubscribe.
 		defer func() { _ = sub.Unsubscribe() }()
 		if err := sub.SetPendingLimits(maxWaiting, -1); err != nil {
-			return fmt.Errorf("open the door for %s: %w", v, err)
+			return fmt.Errorf("open the door for %s: %w: %w", v, eventlog.ErrUnavailable, err)
 		}
 	}
 	here, err := d.NC.Subscribe(d.self, func(m *nats.Msg) { _ = m.Respond(nil) }) // who asked asks again
