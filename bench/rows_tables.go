@@ -277,11 +277,13 @@ func liveSize(ctx context.Context, at string) (float64, error) {
 	return tablesSize(ctx, conn, string(live))
 }
 
+// asked is a connection or a pool.
+type asked interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
 // tablesSize is how many bytes the tables of a schema and their indexes take.
-func tablesSize(ctx context.Context, db interface {
-	QueryRow(context.Context, string, ...any) pgx.Row
-}, schema string,
-) (size float64, err error) {
+func tablesSize(ctx context.Context, db asked, schema string) (size float64, err error) {
 	err = db.QueryRow(ctx, `SELECT sum(pg_total_relation_size(c.oid))::float8 FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = $1::text::regnamespace`, schema).Scan(&size)
 	return size, err
 }

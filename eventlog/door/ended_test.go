@@ -44,17 +44,23 @@ func TestTheEndOfAJobEndsItsDelivery(t *testing.T) {
 	}
 }
 
-// A lane loses its consumer at each moment in the life of a job, and once begins from its first job. No job is lost, and none that has
-// ended comes again.
-func TestALaneThatLosesItsConsumer(t *testing.T) {
+// onLane starts a core with a collector of one lane, and with what administers the lane's consumer.
+func onLane(t *testing.T) (*core, collector, *door.Client, natsjs.JetStream) {
+	t.Helper()
 	k := newCore(t, door.DefaultBounds())
 	k.open()
 	eider := k.register("eider", 1)
-	c := k.client(eider)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
 	js, err := natsjs.New(k.nc)
 	must(t, "administer", err)
+	return k, eider, k.client(eider), js
+}
+
+// A lane loses its consumer at each moment in the life of a job, and once begins from its first job. No job is lost, and none that has
+// ended comes again.
+func TestALaneThatLosesItsConsumer(t *testing.T) {
+	k, eider, c, js := onLane(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
 	lose := func() { must(t, "lose the lane", js.DeleteConsumer(ctx, "EVENTS", jetstream.LaneConsumer(eider.lane))) }
 	var version events.Seq
 	end := func(id events.JobID, place uint64) {
@@ -64,6 +70,7 @@ func TestALaneThatLosesItsConsumer(t *testing.T) {
 		version = last.Seq
 	}
 	begin := func(spec events.JobSpec, place uint64) {
+		var err error
 		version, err = c.Append(ctx, appendOf(version, events.JobDequeued{Lane: eider.lane, Place: place, Job: spec, Collector: "eider", Instance: "1", Attempt: 1}))
 		must(t, "begin", err)
 	}
@@ -152,14 +159,9 @@ func TestALaneThatCannotBeMade(t *testing.T) {
 
 // The log goes far while a collector has a job in hand. If that was long ago, its lane gets a consumer that begins with the next job.
 func TestALaneBehindALongJob(t *testing.T) {
-	k := newCore(t, door.DefaultBounds())
-	k.open()
-	eider := k.register("eider", 1)
-	c := k.client(eider)
+	k, eider, c, js := onLane(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	js, err := natsjs.New(k.nc)
-	must(t, "administer", err)
 	// An alert says nothing to the ledger.
 	alert, err := events.Encode(eventlog.NewEvent(events.AlertCleared{Key: "a"}, eventlog.Meta{Source: "test", Actor: "test"}, time.Now()))
 	must(t, "encode", err)

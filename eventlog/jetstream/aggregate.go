@@ -16,14 +16,14 @@ import (
 )
 
 // The server finds the next event of a subject by looking through all blocks of the log between it and the one before, and reads them
-// from the disk. Nobody appends meanwhile. So nothing here asks it for an event that may be far from the one before: each event
-// names that itself, since its append expected it.
+// from the disk. Nobody appends meanwhile. So nothing here asks it for events that lie far apart: each event names the one before it,
+// since its append expected that.
 
-// near is how many events of others the server may pass from one event of a subject to the next, however large they are.
+// near is how many events the server may pass to find those of a subject, however large they are.
 const near = 1000
 
-// apart is how many events of others lie between two of a subject, on average, when it is quicker to go from one to the next.
-const apart = 50
+// apart is how many events of others lie between two of a subject, on average, when it is better to go from one to the next.
+const apart = 200
 
 // linked is an event with the place where the one before of its subject has to be; 0 if it is the first one.
 type linked struct {
@@ -32,10 +32,10 @@ type linked struct {
 }
 
 // link adds what the append expected. Of a batch only the first event of a subject says so; the others lie behind one another. A
-// stranger's event may say nothing either, and have another subject before it.
+// stranger's event may say nothing of its own subject either, and have another one before it.
 func link(s events.Stored, h nats.Header) linked {
 	n, err := strconv.ParseUint(h.Get(headerExpected), 10, 64)
-	if err != nil || events.Seq(n) >= s.Seq {
+	if err != nil || events.Seq(n) >= s.Seq || h.Get(headerExpectedOf) != "" {
 		return linked{s, s.Seq - 1}
 	}
 	return linked{s, events.Seq(n)}
@@ -50,12 +50,12 @@ func ExpectedBefore(wire []byte, before events.Seq) []byte {
 	return fmt.Appendf(bytes.Clone(bytes.TrimSuffix(wire, end)), "%s: %d\r\n\r\n", headerExpected, before)
 }
 
-// errUnlinked says that the event before one is not where it has to be.
-var errUnlinked = errors.New("the events of a subject do not lead from one to the next")
+// errUnlinked says that the events of a subject do not lead from one to the next, or that they are too many to go that way.
+var errUnlinked = errors.New("the events of a subject do not lead back")
 
 // previous returns the event before one of its subject. There must be one.
 func (l *Log) previous(ctx context.Context, of linked) (linked, error) {
-	p, ok, err := l.linked(ctx, l.cfg.Name, query{Seq: of.before})
+	p, ok, err := l.linked(ctx, query{Seq: of.before})
 	if err == nil && (!ok || p.Seq != of.before || p.Subject != of.Subject) {
 		err = fmt.Errorf("event %d before event %d: %w", of.before, of.Seq, errUnlinked)
 	}
@@ -64,7 +64,7 @@ func (l *Log) previous(ctx context.Context, of linked) (linked, error) {
 
 // aggregate returns the events of a subject, in order.
 func (l *Log) aggregate(ctx context.Context, subject events.Subject) ([]events.Stored, error) {
-	newest, ok, err := l.linked(ctx, l.cfg.Name, query{LastFor: subject})
+	newest, ok, err := l.linked(ctx, query{LastFor: subject})
 	switch {
 	case err != nil || !ok:
 		return nil, err
@@ -75,33 +75,26 @@ func (l *Log) aggregate(ctx context.Context, subject events.Subject) ([]events.S
 	if err != nil {
 		return nil, err
 	}
-	if span := newest.Seq - oldest.Seq; ok && span > near {
-		count, err := l.count(ctx, subject)
-		if err != nil {
-			return nil, err
-		}
-		if uint64(span) > apart*count {
-			if out, err := l.back(ctx, newest, 0); !errors.Is(err, errUnlinked) {
-				return out, err
-			}
+	if ok {
+		if out, err := l.back(ctx, newest, oldest.Seq-1); !errors.Is(err, errUnlinked) {
+			return out, err
 		}
 	}
 	return l.scanned(ctx, subject)
 }
 
-// count returns how many events a subject has.
-func (l *Log) count(ctx context.Context, subject events.Subject) (uint64, error) {
-	info, err := l.info(ctx, natsjs.WithSubjectFilter(string(subject)))
-	if err != nil {
-		return 0, err
-	}
-	return info.State.Subjects[string(subject)], nil
-}
-
-// back returns the events of a subject after a sequence up to one of them, in order.
+// back returns the events of a subject after a sequence up to one of them, in order. The error is errUnlinked where it is for the server
+// to find them.
 func (l *Log) back(ctx context.Context, newest linked, after events.Seq) (out []events.Stored, err error) {
+	span := newest.Seq - after
+	if span <= near {
+		return nil, errUnlinked
+	}
 	at := newest
 	for out = append(out, at.Stored); at.before > after; out = append(out, at.Stored) {
+		if events.Seq(len(out))*apart > span {
+			return nil, errUnlinked
+		}
 		if at, err = l.previous(ctx, at); err != nil {
 			return nil, err
 		}
@@ -127,12 +120,12 @@ func (l *Log) scanned(ctx context.Context, subject events.Subject) (out []events
 	if out, err = l.fromLeader(ctx, subject, out); err != nil {
 		return out, err
 	}
-	count, err := l.count(ctx, subject)
+	info, err := l.info(ctx, natsjs.WithSubjectFilter(string(subject)))
 	if err != nil {
 		return nil, err
 	}
 	// Events appended after the count may be in out, but out has fewer than the count only if some are lost.
-	if count > uint64(len(out)) {
+	if count := info.State.Subjects[string(subject)]; count > uint64(len(out)) {
 		if out, err = l.fromLeader(ctx, subject, nil); err != nil {
 			return nil, err
 		}
@@ -161,17 +154,15 @@ func (l *Log) fromLeader(ctx context.Context, subject events.Subject, out []even
 // first implements reader.
 func (l *Log) first(ctx context.Context, subject events.Subject, after events.Seq) (events.Stored, bool, error) {
 	if after > 0 {
-		newest, ok, err := l.linked(ctx, l.cfg.Name, query{LastFor: subject})
+		newest, ok, err := l.linked(ctx, query{LastFor: subject})
 		if err != nil || !ok || newest.Seq <= after {
 			return events.Stored{}, false, err
 		}
-		if newest.Seq-after > near {
-			switch out, err := l.back(ctx, newest, after); {
-			case err == nil:
-				return out[0], true, nil
-			case !errors.Is(err, errUnlinked):
-				return events.Stored{}, false, err
-			}
+		switch out, err := l.back(ctx, newest, after); {
+		case err == nil:
+			return out[0], true, nil
+		case !errors.Is(err, errUnlinked):
+			return events.Stored{}, false, err
 		}
 	}
 	return l.oneOf(ctx, l.cfg.Name, query{Seq: after + 1, NextFor: subject})

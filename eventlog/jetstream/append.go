@@ -19,6 +19,9 @@ import (
 // The headers that the server obeys.
 const (
 	headerExpected = "Nats-Expected-Last-Subject-Sequence"
+	// headerExpectedOf says of which other subject that is. Tacho never sends it.
+	headerExpectedOf = "Nats-Expected-Last-Subject-Sequence-Subject"
+
 	headerBatch    = "Nats-Batch-Id"
 	headerBatchSeq = "Nats-Batch-Sequence"
 	headerCommit   = "Nats-Batch-Commit"

@@ -197,17 +197,8 @@ func p50(took []time.Duration) float64 {
 func BenchmarkPage(b *testing.B) {
 	nc := connect(b, start(b, natsserver.Config{Dir: b.TempDir(), Unsynced: true}))
 	l := open(b, nc, jetstream.Config{})
-	js, err := natsjs.New(nc)
-	if err != nil {
-		b.Fatal(err)
-	}
 	const half = 100_000
-	for i := range 2 * half {
-		if _, err := js.PublishAsync(fmt.Sprintf("tacho.ev.page.%d", i), make([]byte, 500), natsjs.WithStallWait(time.Minute)); err != nil {
-			b.Fatal(err)
-		}
-	}
-	<-js.PublishAsyncComplete()
+	strew(b, streams(b, nc), 2*half, 2*half)
 	bare := func() (n int) {
 		sub, err := nc.SubscribeSync(nc.NewInbox())
 		if err != nil {

@@ -21,11 +21,8 @@ func TestALaneOfAnEarlierVersion(t *testing.T) {
 	l := open(t, nc, jetstream.Config{})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	js, err := natsjs.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = js.CreateConsumer(ctx, "EVENTS", natsjs.ConsumerConfig{
+	js := streams(t, nc)
+	_, err := js.CreateConsumer(ctx, "EVENTS", natsjs.ConsumerConfig{
 		Durable: jetstream.LaneConsumer(lane), Description: "Tacho: jobs of lane linux-x86/1",
 		FilterSubject: string(events.LaneSubject(lane)), DeliverPolicy: natsjs.DeliverAllPolicy,
 		AckPolicy: natsjs.AckExplicitPolicy, AckWait: 15 * time.Second, MaxDeliver: -1, MaxAckPending: 1,
@@ -75,10 +72,7 @@ func TestALaneGetsANewWait(t *testing.T) {
 	if err := open(t, nc, jetstream.Config{AckWait: 20 * time.Second}).EnsureLane(t.Context(), lane, 9); err != nil {
 		t.Fatal(err)
 	}
-	js, err := natsjs.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := streams(t, nc)
 	there, err := js.Consumer(t.Context(), "EVENTS", jetstream.LaneConsumer(lane))
 	if err != nil {
 		t.Fatal(err)

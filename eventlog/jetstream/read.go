@@ -105,13 +105,13 @@ func (l *Log) last(ctx context.Context, subject events.Subject) (events.Stored, 
 
 // oneOf returns the message of a stream that q asks for.
 func (l *Log) oneOf(ctx context.Context, stream string, q query) (events.Stored, bool, error) {
-	m, ok, err := l.linked(ctx, stream, q)
+	m, ok, err := oneOf(ctx, l.nc, l.cfg.Replicas, stream, q)
 	return m.Stored, ok, err
 }
 
-// linked is oneOf, with the place of the event before.
-func (l *Log) linked(ctx context.Context, stream string, q query) (linked, bool, error) {
-	return oneOf(ctx, l.nc, l.cfg.Replicas, stream, q)
+// linked returns the event that q asks for, with the place of the one before.
+func (l *Log) linked(ctx context.Context, q query) (linked, bool, error) {
+	return oneOf(ctx, l.nc, l.cfg.Replicas, l.cfg.Name, q)
 }
 
 // oneOf returns the message of a stream that q asks for. On a replicated stream it asks the leader, whose answer is
