@@ -137,10 +137,10 @@ type Database struct {
 	dir string
 }
 
-// postgres starts a Postgres. An unsynced one gives up durability as the unsynced stream does.
+// postgres starts a Postgres as people have it, with autovacuum. An unsynced one gives up durability as the unsynced stream does.
 func (b *Bed) postgres(unsynced bool, connections int) (*Database, error) {
 	dir := b.path("postgres")
-	s, err := pgserver.Start(b.ctx, pgserver.Config{Dir: dir, BinDir: os.Getenv("TACHO_PG_BIN"), Fast: unsynced})
+	s, err := pgserver.Start(b.ctx, pgserver.Config{Dir: dir, BinDir: os.Getenv("TACHO_PG_BIN")})
 	if err != nil {
 		return nil, err
 	}
@@ -155,6 +155,13 @@ func (b *Bed) postgres(unsynced bool, connections int) (*Database, error) {
 		return nil, err
 	}
 	b.onEnd(func() error { pool.Close(); return nil })
+	if unsynced {
+		for _, set := range []string{"ALTER SYSTEM SET fsync = off", "ALTER SYSTEM SET full_page_writes = off", "SELECT pg_reload_conf()"} {
+			if _, err := pool.Exec(b.ctx, set); err != nil {
+				return nil, fmt.Errorf("%s: %w", set, err)
+			}
+		}
+	}
 	return &Database{pool, s.URL(), dir}, nil
 }
 

@@ -40,9 +40,14 @@ func bench(t *testing.T, rows []Row, args ...string) (code int, stdout, stderr s
 }
 
 func TestTheTable(t *testing.T) {
-	code, text, _ := bench(t, []Row{pretend("row", nil)})
+	code, text, said := bench(t, []Row{pretend("row", nil)})
 	if code != 0 {
 		t.Errorf("code %d", code)
+	}
+	for _, want := range []string{"row: round 3 of 3, tacho: rate 12,345 /s, wait 0.5 ms\n", "row: round 1 of 3, another: rate 1,500 /s\n"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in\n%s", want, said)
+		}
 	}
 	for _, want := range []string{
 		"\nrow: no work at all (",

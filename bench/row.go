@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -117,9 +118,22 @@ func (r Row) play(ctx context.Context, bed *Bed) ([]Line, error) {
 				return nil, fmt.Errorf("%s: %d numbers for %d figures", s.Name, len(numbers), len(r.Figures))
 			}
 			found[i] = append(found[i], numbers)
+			// A turn may take half an hour: what it found is said at once, and not lost if a later one is broken off.
+			bed.say("%s: round %d of %d, %s: %s", r.Name, round+1, r.Rounds, s.Name, r.found(numbers))
 		}
 	}
 	return r.compare(sides, found), nil
+}
+
+// found says what a turn found. A zero is a number that the side does not have.
+func (r Row) found(numbers []float64) string {
+	var said []string
+	for i, figure := range r.Figures {
+		if numbers[i] != 0 {
+			said = append(said, fmt.Sprintf("%s %s %s", figure.Name, number(numbers[i]), figure.Unit))
+		}
+	}
+	return strings.Join(said, ", ")
 }
 
 func (r Row) compare(sides []Side, found [][][]float64) (lines []Line) {
