@@ -140,13 +140,13 @@ func heap(_ context.Context, b *Bed) ([]Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	ours := func(context.Context) ([]float64, error) {
+	ours := func(ctx context.Context) ([]float64, error) {
 		perJob := func(tell func(*Story)) (job, request size, err error) {
-			small, err := grown(jobs/few, few, tell)
+			small, err := grown(ctx, jobs/few, few, tell)
 			if err != nil {
 				return job, request, err
 			}
-			large, err := grown(jobs/many, many, tell)
+			large, err := grown(ctx, jobs/many, many, tell)
 			for i := range job {
 				request[i] = (small[i] - large[i]) * few * many / (many - few)
 				job[i] = large[i] - request[i]/many
@@ -184,7 +184,7 @@ const (
 )
 
 // grown is the size of each job in a ledger with requests of some jobs, its share of its request included.
-func grown(requests, jobs int, tell func(*Story)) (found size, err error) {
+func grown(ctx context.Context, requests, jobs int, tell func(*Story)) (found size, err error) {
 	before := heapNow()
 	l := ledger.New()
 	var seq events.Seq
@@ -206,11 +206,11 @@ func grown(requests, jobs int, tell func(*Story)) (found size, err error) {
 		return seq, nil
 	}}
 	s.begin()
-	for range requests {
+	for i := 0; i < requests && ctx.Err() == nil; i++ {
 		tell(s)
 	}
-	if s.err != nil {
-		return found, s.err
+	if err := cmp.Or(s.err, ctx.Err()); err != nil {
+		return found, err
 	}
 	found[inHeap] = float64(heapNow()-before) / float64(requests*jobs)
 	snapshot, err := l.Snapshot()

@@ -152,21 +152,21 @@ func (s *Shell) caughtUp() {
 	}
 }
 
-// keepSome makes a snapshot when one is due.
+// keepSome makes a snapshot when one is due. Decisions wait only while the ledger is copied: the snapshot of a large one takes seconds.
 func (s *Shell) keepSome(ctx context.Context, workers *errgroup.Group) {
 	if s.Snapshots == nil || !s.current || s.ledger.Seq-s.keeper.tried < events.Seq(s.Every) || s.keeper.busy.Swap(true) {
 		return
 	}
-	one, err := s.snapshot()
+	still, err := s.freeze()
 	if err != nil {
 		s.keeper.busy.Store(false)
-		s.Logger.WarnContext(ctx, "no snapshot of the ledger could be made", "error", err)
+		s.notMade(ctx, err)
 		return
 	}
-	s.keeper.tried = one.Seq
+	s.keeper.tried = still.Seq
 	workers.Go(func() error {
 		defer s.keeper.busy.Store(false)
-		s.keep(ctx, one)
+		s.keep(ctx, still, 0)
 		return nil
 	})
 }
@@ -176,28 +176,46 @@ func (s *Shell) keepLast(ctx context.Context) {
 	if s.Snapshots == nil || !s.current || s.ledger.Seq == events.Seq(s.keeper.kept.Load()) {
 		return
 	}
-	one, err := s.snapshot()
+	still, err := s.freeze()
 	if err != nil {
-		s.Logger.WarnContext(ctx, "no snapshot of the ledger could be made", "error", err)
+		s.notMade(ctx, err)
 		return
 	}
-	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
-	defer cancel()
-	s.keep(soon, one)
+	s.keep(context.WithoutCancel(ctx), still, keepTimeout)
 }
 
-func (s *Shell) snapshot() (eventlog.Snapshot, error) {
-	data, err := s.ledger.Snapshot()
-	return eventlog.Snapshot{
-		Fold: Fold, Shape: ledger.Shape(), Identity: s.keeper.identity, Seq: s.ledger.Seq, EventID: s.keeper.last, Data: data,
-	}, err
+// frozen is a snapshot without its data, and the ledger of which that is still to be made.
+type frozen struct {
+	eventlog.Snapshot
+	ledger ledger.Frozen
 }
 
-func (s *Shell) keep(ctx context.Context, one eventlog.Snapshot) {
-	err := s.Snapshots.KeepSnapshot(ctx, one)
-	if err == nil {
+func (s *Shell) freeze() (frozen, error) {
+	still, err := s.ledger.Freeze()
+	return frozen{eventlog.Snapshot{
+		Fold: Fold, Shape: ledger.Shape(), Identity: s.keeper.identity, Seq: s.ledger.Seq, EventID: s.keeper.last,
+	}, still}, err
+}
+
+// keep makes a snapshot and stores it within a time; 0 for no bound.
+func (s *Shell) keep(ctx context.Context, one frozen, within time.Duration) {
+	var err error
+	if one.Data, err = one.ledger.Snapshot(); err != nil {
+		s.notMade(ctx, err)
+		return
+	}
+	if within > 0 {
+		soon, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		ctx = soon
+	}
+	if err = s.Snapshots.KeepSnapshot(ctx, one.Snapshot); err == nil {
 		s.keeper.kept.Store(uint64(one.Seq))
 	} else if ctx.Err() == nil {
 		s.Logger.WarnContext(ctx, "a snapshot of the ledger could not be kept; the next start reads more of the log", "error", err)
 	}
+}
+
+func (s *Shell) notMade(ctx context.Context, err error) {
+	s.Logger.WarnContext(ctx, "no snapshot of the ledger could be made", "error", err)
 }

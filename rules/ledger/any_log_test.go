@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -27,10 +28,23 @@ func TestAnyLogAgreesWithTheLedger(t *testing.T) {
 // foldAny folds a log, and returns in words what is wrong with the ledger; empty if nothing is.
 func foldAny(log []events.Stored) (n int, why string) {
 	whole, part := New(), New()
+	var still Frozen
+	var then []byte
 	for i, m := range log {
+		if i == len(log)/2 {
+			var err, also error
+			still, err = whole.Freeze()
+			then, also = whole.Snapshot()
+			if err := errors.Join(err, also); err != nil {
+				return i, err.Error()
+			}
+		}
 		if why := foldNext(&whole, &part, m, i%8 == 0 || i == len(log)-1); why != "" {
 			return i + 1, why
 		}
+	}
+	if now, err := still.Snapshot(); len(log) > 0 && (err != nil || !bytes.Equal(now, then)) {
+		return len(log), fmt.Sprintf("frozen it was\n%s\nand at the end (%v)\n%s", then, err, now)
 	}
 	return len(log), ""
 }

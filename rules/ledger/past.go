@@ -146,9 +146,20 @@ type pastImage struct {
 	Digests []events.Digest
 }
 
-func (p *Past) image() (pastImage, error) {
-	jobs, err := binary.Append(nil, binary.LittleEndian, slices.Collect(p.jobs.all()))
-	return pastImage{jobs, p.makers.list, p.digests.list}, err
+// frozenPast is the past at one moment. Its numbers only get longer, so what it has of them stays.
+type frozenPast struct {
+	jobs    []pastRecord
+	makers  []events.RequestID
+	digests []events.Digest
+}
+
+func (p *Past) freeze() frozenPast {
+	return frozenPast{slices.AppendSeq(make([]pastRecord, 0, p.Len()), p.jobs.all()), p.makers.list, p.digests.list}
+}
+
+func (f frozenPast) image() (pastImage, error) {
+	jobs, err := binary.Append(nil, binary.LittleEndian, f.jobs)
+	return pastImage{jobs, f.makers, f.digests}, err
 }
 
 // restore returns the past of an image. An error says what is wrong with the image.

@@ -34,7 +34,7 @@ func TestThePastKnowsHowJobsEnded(t *testing.T) {
 			want[spec.ID] = n.job(spec, &course{Life: life})
 			p.add(want[spec.ID])
 		}
-		image, err := p.image()
+		image, err := p.freeze().image()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestADamagedPastIsRefused(t *testing.T) {
 	var p Past
 	n := newNames()
 	p.add(n.job(events.JobSpec{ID: "j1"}, &course{Life: job.Life{State: events.JobSuccess}}))
-	whole, err := p.image()
+	whole, err := p.freeze().image()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,28 +55,11 @@ type lengthImage struct {
 
 // Snapshot returns the ledger as bytes. Equal ledgers give equal bytes.
 func (l *Ledger) Snapshot() ([]byte, error) {
-	i := image{Ledger: l, TreeImage: l.Tree.Image()}
-	i.Opened, i.Copied = l.reader.Place()
-	slices.Sort(i.Copied)
-	for _, name := range l.LaneOrder {
-		i.LaneImages = append(i.LaneImages, laneImage{name, l.Lanes[name]})
-	}
-	for _, s := range slices.SortedFunc(maps.Keys(l.Lengths), compareSorts) {
-		i.LengthImages = append(i.LengthImages, lengthImage{s, l.Lengths[s]})
-	}
-	i.JobImages = make(map[events.JobID]jobImage, len(l.Jobs))
-	for id, j := range l.Jobs {
-		i.JobImages[id] = jobImage{j.Spec(), *j.course, j.wantedBy()}
-	}
-	var err error
-	if i.PastImage, err = l.Past.image(); err != nil {
-		return nil, fmt.Errorf("make a snapshot of the jobs that have ended: %w", err)
-	}
-	data, err := json.Marshal(i)
+	frozen, err := l.Freeze()
 	if err != nil {
-		return nil, fmt.Errorf("make a snapshot of the ledger: %w", err)
+		return nil, err
 	}
-	return data, nil
+	return frozen.Snapshot()
 }
 
 func compareSorts(a, b queue.Sort) int {
