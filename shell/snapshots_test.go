@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/tachobench/tacho/eventlog"
 	"github.com/tachobench/tacho/eventlog/memory"
 	"github.com/tachobench/tacho/events"
+	"github.com/tachobench/tacho/internal/hostile"
 	"github.com/tachobench/tacho/rules/ledger"
 	"github.com/tachobench/tacho/shell"
 )
@@ -90,6 +92,40 @@ func catchUp(t *testing.T, s *shell.Shell) (after []byte) {
 		t.Error(err)
 	}
 	return after
+}
+
+// A snapshot is made while the ledger folds on. The race detector looks on: nothing may change what was frozen.
+func TestASnapshotIsMadeBesideFolds(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range 200 {
+		story, l := hostile.Tell(r.Uint64()), ledger.New()
+		for range r.IntN(70) {
+			l.Fold(story.Next())
+		}
+		want, err := l.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		frozen, err := l.Freeze()
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := make(chan []byte, 1)
+		go func() {
+			data, err := frozen.Snapshot()
+			if err != nil {
+				t.Error(err)
+			}
+			made <- data
+		}()
+		for range 70 {
+			l.Fold(story.Next())
+		}
+		if got := <-made; !bytes.Equal(got, want) {
+			t.Fatalf("seed %d: frozen it was\n%s\nand beside the folds\n%s", seed, want, got)
+		}
+	}
 }
 
 // A start reads only what came after the stop, and gets the same ledger as a start from the first event.
