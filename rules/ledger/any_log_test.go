@@ -43,7 +43,10 @@ func foldAny(log []events.Stored) (n int, why string) {
 			return i + 1, why
 		}
 	}
-	if now, err := still.Snapshot(); len(log) > 0 && (err != nil || !bytes.Equal(now, then)) {
+	if len(log) == 0 {
+		return 0, ""
+	}
+	if now, err := still.Snapshot(); err != nil || !bytes.Equal(now, then) {
 		return len(log), fmt.Sprintf("frozen it was\n%s\nand at the end (%v)\n%s", then, err, now)
 	}
 	return len(log), ""
