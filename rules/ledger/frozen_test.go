@@ -1,39 +1,12 @@
 package ledger_test
 
 import (
-	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
-	"github.com/tachobench/tacho/internal/hostile"
 	"github.com/tachobench/tacho/internal/ratio"
-	"github.com/tachobench/tacho/rules/ledger"
 )
-
-// What was frozen gives the snapshot of that moment, whatever the ledger folds before it is made.
-func TestAFrozenLedgerStandsStill(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	r := rand.New(rand.NewPCG(seed, 0))
-	for range 300 {
-		story, l := hostile.Tell(r.Uint64()), ledger.New()
-		for range r.IntN(70) {
-			l.Fold(story.Next())
-		}
-		want := snapshot(t, l)
-		frozen, err := l.Freeze()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range 70 {
-			l.Fold(story.Next())
-		}
-		if got, err := frozen.Snapshot(); err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("seed %d (%v): frozen it was\n%s\nand later\n%s", seed, err, want, got)
-		}
-	}
-}
 
 // BenchmarkFreeze reports how long decisions wait for a snapshot, beside how long making it takes, with jobs that wait and with jobs
 // that have ended.
