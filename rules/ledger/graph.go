@@ -256,7 +256,8 @@ func (l *Ledger) number(g *Graph, s events.SharedJob) bool {
 		}
 		outputs = l.OutputsOf(id)
 	}
-	l.enter(id, place{g, number})
+	// A sample that waits may be less urgent in this graph.
+	l.reseat([]events.JobID{id}, func() { l.enter(id, place{g, number}) })
 	g.States.Add(number, s.Optional, s.Outcome)
 	for _, name := range outputs {
 		g.States.Stored(number, name)
@@ -323,8 +324,10 @@ func (l *Ledger) runAgain(g *Graph, number int, id events.JobID) {
 // again puts the next round of a job in its place.
 func (l *Ledger) again(g *Graph, number int, id events.JobID) {
 	g.remade(number, g.Jobs[number])
-	l.leave(g.Jobs[number], place{g, number})
-	l.enter(id, place{g, number})
+	l.reseat([]events.JobID{g.Jobs[number], id}, func() {
+		l.leave(g.Jobs[number], place{g, number})
+		l.enter(id, place{g, number})
+	})
 	g.States.Inputs(number, func(int, string) { l.noteUse(g, number) })
 	changed := g.States.Again(number)
 	l.follow(g, changed, id)

@@ -21,7 +21,7 @@ import (
 
 // Version is the version of the folds. Increase it when they make another ledger from the same log. A snapshot of
 // another version is not read.
-const Version = 12
+const Version = 13
 
 // image is the form of a ledger in a snapshot, without the fields that are made from the others.
 type image struct {
