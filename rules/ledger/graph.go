@@ -193,6 +193,14 @@ func (l *Ledger) enter(id events.JobID, at place) {
 	}
 }
 
+// join lets a job enter a graph. A sample that waits may be less urgent there: it takes another seat, and another place in its line.
+func (l *Ledger) join(id events.JobID, at place) {
+	l.reseat([]events.JobID{id}, func() { l.enter(id, at) })
+	if j, ok := l.Jobs[id]; ok && j.Sampled() && l.Requests[j.of.request] != nil {
+		l.reorder(l.Requests[j.of.request], []events.JobID{id})
+	}
+}
+
 // indexOf returns the place of a graph among those of its request.
 func (l *Ledger) indexOf(g *Graph) int { return slices.Index(l.Graphs[g.Request], g) }
 
@@ -256,8 +264,7 @@ func (l *Ledger) number(g *Graph, s events.SharedJob) bool {
 		}
 		outputs = l.OutputsOf(id)
 	}
-	// A sample that waits may be less urgent in this graph.
-	l.reseat([]events.JobID{id}, func() { l.enter(id, place{g, number}) })
+	l.join(id, place{g, number})
 	g.States.Add(number, s.Optional, s.Outcome)
 	for _, name := range outputs {
 		g.States.Stored(number, name)
@@ -324,10 +331,9 @@ func (l *Ledger) runAgain(g *Graph, number int, id events.JobID) {
 // again puts the next round of a job in its place.
 func (l *Ledger) again(g *Graph, number int, id events.JobID) {
 	g.remade(number, g.Jobs[number])
-	l.reseat([]events.JobID{g.Jobs[number], id}, func() {
-		l.leave(g.Jobs[number], place{g, number})
-		l.enter(id, place{g, number})
-	})
+	before := g.Jobs[number]
+	l.reseat([]events.JobID{before}, func() { l.leave(before, place{g, number}) })
+	l.join(id, place{g, number})
 	g.States.Inputs(number, func(int, string) { l.noteUse(g, number) })
 	changed := g.States.Again(number)
 	l.follow(g, changed, id)

@@ -57,6 +57,7 @@ type Ledger struct {
 	// at is the time of the event that is being folded, stored is when the log stored it.
 	at, stored time.Time
 
+	// Requests are replaced, never changed: a frozen ledger has the same ones.
 	Requests map[events.RequestID]*request.Request
 	// Pending are the requests that have not ended.
 	Pending map[events.RequestID]*request.Request `json:"-"`
