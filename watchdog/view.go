@@ -35,15 +35,15 @@ type view struct {
 const stillFor = 3 * time.Second
 
 // look notes that the watchdog looks now. After a time in which it stood still, or when the clock was set, all that fails
-// counts from now on.
+// counts from now on. Those who look read the clock before they wait for one another: now may lie a little before the
+// last look.
 func (v *view) look(now time.Time, tick time.Duration) {
-	gap := now.Sub(v.looked)
-	still := !v.looked.IsZero() && (gap < 0 || gap > max(stillFor, 3*tick))
-	v.looked = now
-	if !still {
+	gap := now.Sub(v.looked).Abs()
+	if v.looked.IsZero() || gap <= max(stillFor, 3*tick) {
+		v.looked = later(v.looked, now)
 		return
 	}
-	v.woke = now
+	v.looked, v.woke = now, now
 	for _, since := range []*time.Time{&v.log.silent, &v.log.refusing, &v.tables.failing, &v.tables.far, &v.tables.still} {
 		if !since.IsZero() {
 			*since = now

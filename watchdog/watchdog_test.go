@@ -489,6 +489,27 @@ func TestStandingStillRaisesNoAlert(t *testing.T) {
 	}
 }
 
+// Two parts of a watchdog read the clock, and look in the other order: that is no time in which it stood still.
+func TestLooksOutOfOrderAreNoStandstill(t *testing.T) {
+	v := newView()
+	at := began
+	v.look(at, time.Second)
+	v.log.note(&v.log.silent, at, at, io.EOF, unreachableAfter)
+	for range 3 {
+		at = at.Add(time.Second)
+		v.look(at, time.Second)
+		v.look(at.Add(-time.Millisecond), time.Second)
+	}
+	if _, since, away := v.unreachable(at); !away || !since.Equal(began) {
+		t.Errorf("away %v since %s", away, since)
+	}
+	at = at.Add(-time.Hour) // the clock was set
+	v.look(at, time.Second)
+	if _, since, away := v.unreachable(at); away || !since.Equal(at) {
+		t.Errorf("after the clock was set: away %v since %s", away, since)
+	}
+}
+
 func TestOthersAlertsAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y := newYard(t)
