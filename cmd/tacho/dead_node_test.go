@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strconv"
@@ -34,6 +35,8 @@ type core struct {
 	// stored is the last event that was appended, read the last one that the cursor gave. regressed counts the heads that were
 	// below an event that was stored before they were asked for.
 	stored, read, regressed atomic.Uint64
+	// wrote says how the last append ended that was not stored.
+	wrote atomic.Value
 }
 
 func newCore(t *testing.T, n *nodes) *core {
@@ -83,6 +86,7 @@ func (c *core) write() {
 		if doubt {
 			last, _, err := c.log.Last(c.ctx, f.Subject())
 			if err != nil {
+				c.wrote.Store(fmt.Sprintf("in doubt about %d: %v", at, err))
 				continue
 			}
 			at = max(at, last.Seq) // what was stored before is never in doubt
@@ -95,6 +99,9 @@ func (c *core) write() {
 			c.stored.Store(uint64(seq))
 		case errors.Is(err, eventlog.ErrUnavailable):
 			doubt = true
+		}
+		if err != nil {
+			c.wrote.Store(fmt.Sprintf("after %d, in doubt %t: %v", at, doubt, err))
 		}
 	}
 }
@@ -137,7 +144,7 @@ func (c *core) until(what string, holds func() bool) time.Duration {
 	began, within := time.Now(), allowed(time.Minute)
 	for !holds() {
 		if time.Since(began) > within {
-			c.t.Fatalf("not within %s: %s", within, what)
+			c.t.Fatalf("not within %s: %s; the last append that was not stored: %v", within, what, c.wrote.Load())
 		}
 		pass(10 * time.Millisecond)
 	}

@@ -41,8 +41,8 @@ const (
 	codeBatchesInFlight = 10210
 )
 
-// reader is the part of a view that settling an append needs. Its answers come from where they cannot be
-// stale, or say less than there is, never other than there is.
+// reader is the part of a view that settling an append needs. Its answers come from the leader. For a moment that may be one
+// that stood still, and leads no more: it says less than there is, never other than there is.
 type reader interface {
 	// first returns the first event of the subject after a sequence.
 	first(ctx context.Context, subject events.Subject, after events.Seq) (events.Stored, bool, error)
@@ -50,6 +50,8 @@ type reader interface {
 	last(ctx context.Context, subject events.Subject) (events.Stored, bool, error)
 	// EventAt returns the event of a sequence.
 	EventAt(ctx context.Context, seq events.Seq) (events.Stored, bool, error)
+	// Head returns the end of the log.
+	Head(ctx context.Context) (eventlog.Head, error)
 }
 
 // appender writes.
@@ -150,12 +152,10 @@ func (a appender) settle(ctx context.Context, parts []eventlog.Append, staged []
 			return a.whole(ctx, staged, now.Seq+1-n-before, now, again)
 		}
 		if now.Seq < p.Expected {
-			// The decision was taken on more than there is. A stale replica may say so too, so the
-			// server that refused must agree.
 			if found, ok := refusedAt(cause); !ok || found >= p.Expected {
 				return 0, again
 			}
-			return 0, &eventlog.ConflictError{Subject: p.Subject, Expected: p.Expected, Actual: now.Seq}
+			return 0, a.beyond(ctx, p, now.Seq, again)
 		}
 		if now.Seq > p.Expected {
 			first, ok, err := a.reads.first(ctx, p.Subject, p.Expected)
@@ -172,6 +172,31 @@ func (a appender) settle(ctx context.Context, parts []eventlog.Append, staged []
 		before += n
 	}
 	return 0, again
+}
+
+// beyond returns the error of an append whose decision was taken on more than there is, as its subject ends at last and the server
+// that refused it says so too. Of several servers one that stood still says so, until it hears that it leads no more, while
+// the next leader stores the append. So the log must end before what is expected, or have an event of another subject there.
+func (a appender) beyond(ctx context.Context, p eventlog.Append, last events.Seq, again error) error {
+	conflict := &eventlog.ConflictError{Subject: p.Subject, Expected: p.Expected, Actual: last}
+	if a.alone {
+		return conflict
+	}
+	head, err := eventlog.HeadAt(ctx, a.reads, p.Expected)
+	if err != nil {
+		return fmt.Errorf("settle (%w): %w", again, err)
+	}
+	if head.Last < p.Expected {
+		return conflict
+	}
+	s, ok, err := a.reads.EventAt(ctx, p.Expected)
+	switch {
+	case err != nil:
+		return fmt.Errorf("settle (%w): %w", again, err)
+	case ok && s.Subject != p.Subject:
+		return conflict
+	}
+	return again
 }
 
 // refusedAt returns the sequence that the server found in place of the expected one, if it says so.

@@ -114,8 +114,9 @@ func (l *Log) linked(ctx context.Context, q query) (linked, bool, error) {
 	return oneOf(ctx, l.nc, l.cfg.Replicas, l.cfg.Name, q)
 }
 
-// oneOf returns the message of a stream that q asks for. On a replicated stream it asks the leader, whose answer is
-// never stale. A single server answers directly, which is quicker and just as fresh.
+// oneOf returns the message of a stream that q asks for. On a replicated stream it asks the leader. One that stood still
+// answers as it was, until it hears that it leads no more: what is decided on that is refused. A single server answers directly,
+// which is quicker and just as fresh.
 func oneOf(ctx context.Context, nc *nats.Conn, replicas int, stream string, q query) (found linked, ok bool, err error) {
 	body, err := json.Marshal(q)
 	if err != nil {
