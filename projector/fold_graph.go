@@ -144,7 +144,7 @@ func (s *state) runAgain(m moment, g *openGraph, f events.JobsCreated, made []bo
 		if !made[i] {
 			continue
 		}
-		if !g.row.Sealed || !g.has(number) || !g.rules.State(number).Over() || !storable(f.Jobs[i].ID) {
+		if !g.row.Sealed || !g.has(number) || !s.endedIn(g, number) || !storable(f.Jobs[i].ID) {
 			s.refused++
 			continue
 		}
@@ -153,11 +153,18 @@ func (s *state) runAgain(m moment, g *openGraph, f events.JobsCreated, made []bo
 		s.seat(g, number, f.Jobs[i].ID)
 		s.jobs[f.Jobs[i].ID].Forced = g.forced[number]
 		for _, p := range before { // the added graphs of the request that have the job
-			if p.graph != g && p.graph.row.RequestID == f.RequestID && p.graph.row.Kind == events.GraphAdded && p.graph.row.Sealed && p.graph.rules.State(p.number).Over() {
+			if p.graph != g && p.graph.row.RequestID == f.RequestID && p.graph.row.Kind == events.GraphAdded && p.graph.row.Sealed && s.endedIn(p.graph, p.number) {
 				s.again(m, p.graph, p.number, f.Jobs[i].ID)
 			}
 		}
 	}
+}
+
+// endedIn reports whether a job of a graph is over there, or has ended: one that was withdrawn while it was skipped is blocked again
+// once what it needs runs again.
+func (s *state) endedIn(g *openGraph, number int) bool {
+	j := s.jobs[g.jobs[number]]
+	return g.rules.State(number).Over() || j != nil && j.State.Terminal()
 }
 
 // again puts the next round of a job in its place.

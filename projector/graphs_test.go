@@ -206,6 +206,40 @@ func TestBlockedAndSkippedAreNotQueued(t *testing.T) {
 	}
 }
 
+// TestWhatWasWithdrawnRunsAgainAfterItsNeed: it was skipped, and what it needs runs again first, so it is blocked then. Another
+// request, which has ended, made both before.
+func TestWhatWasWithdrawnRunsAgainAfterItsNeed(t *testing.T) {
+	s := newStory(t)
+	specs := chainOf(s, "sha1", 2)
+	maker, id := requestID("sha1"), requestID("sha2")
+	s.begin(created("sha2", "", 0))
+	s.tell(events.GraphCreated{RequestID: id, Kind: events.GraphInitial, Jobs: 2, Needs: 1})
+	s.tell(events.JobsCreated{RequestID: id, Graph: &events.GraphPart{
+		Shared: []events.SharedJob{{Number: 0, ID: specs[0].ID}, {Number: 1, ID: specs[1].ID}}, Needs: []events.JobNeeds{{Job: 1, On: []int{0}}},
+	}})
+	s.ran(specs[0], events.Failure)
+	s.tell(events.JobsWithdrawn{RequestID: maker, Jobs: []events.JobID{specs[1].ID}})
+	s.tell(events.GraphEnded{RequestID: maker, Outcome: events.Failure, Jobs: 2, Failed: 1, Skipped: 1, Causes: []int{0}})
+	s.tell(events.RequestFailed{RequestID: maker, Reason: "1 job failed", FailedJobs: 1})
+	rounds := []events.JobSpec{specs[0].Again(), specs[1].Again()}
+	for number := range rounds {
+		rounds[number].RequestID = id
+		s.tell(events.JobsCreated{RequestID: id, Key: "again", Jobs: rounds[number : number+1], Graph: &events.GraphPart{Again: []int{number}}})
+	}
+	s.ran(rounds[0], events.Success)
+	url := project(t, s.stored, 1)
+	graphs, err := open(t, url).Graphs(t.Context(), id)
+	if err != nil || len(graphs) != 1 {
+		t.Fatalf("%+v %v", graphs, err)
+	}
+	if n := graphs[0].Nodes[1]; n.JobID != rounds[1].ID || n.State != "queued" {
+		t.Errorf("%+v", n)
+	}
+	if diff := gocmp.Diff(contents(t, url), contents(t, project(t, s.stored, 1000))); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestGraphsThatCannotBeAreRefused: what no honest scheduler writes changes nothing but the counter.
 func TestGraphsThatCannotBeAreRefused(t *testing.T) {
 	s := newStory(t)

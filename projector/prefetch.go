@@ -143,6 +143,11 @@ func (s *state) wantsJobs(w *wanted, f events.RequestFact, job func(events.JobID
 			for _, shared := range f.Graph.Shared {
 				job(shared.ID)
 			}
+			for _, number := range f.Graph.Again {
+				if g := s.graphs[graphKey{f.RequestID, f.Graph.Graph}]; g != nil && g.has(number) {
+					job(g.jobs[number])
+				}
+			}
 		}
 	case events.GraphCreated:
 		if key := (graphKey{f.RequestID, f.Graph}); s.graphs[key] == nil && storable(f.RequestID) {

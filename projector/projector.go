@@ -18,7 +18,7 @@ import (
 
 // Version is the version of the folds. It grows when they give other rows for the same log. Tables of
 // another version must be filled anew.
-const Version = 15
+const Version = 16
 
 // maxBatch is the default for the number of events in one transaction.
 const maxBatch = 1000

@@ -304,7 +304,12 @@ func randomKinds(r *rand.Rand) suite.Definitions {
 // end no job is left that could run.
 func TestRandomGraphs(t *testing.T) {
 	moved, early := 0, 0
-	for seed := range uint64(graphWorlds) {
+	found := []uint64{777, 5577} // here a repair makes anew what was withdrawn from a cancelled graph, and what it needs
+	for i := range graphWorlds + len(found) {
+		seed := uint64(i)
+		if i >= graphWorlds {
+			seed = found[i-graphWorlds]
+		}
 		r := rand.New(rand.NewPCG(seed, 13))
 		named := &seeded{TB: t, seed: seed}
 		f := newGraphFarm(named, randomKinds(r))

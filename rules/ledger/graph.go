@@ -313,12 +313,12 @@ func (l *Ledger) laneOf(id events.JobID) events.Lane {
 
 // runAgain puts the next round of a job in its place in a graph, and in the added graphs of the request that have the job.
 func (l *Ledger) runAgain(g *Graph, number int, id events.JobID) {
-	if number < 0 || number >= len(g.Jobs) || !g.States.Settled() || !g.States.State(number).Over() {
+	if number < 0 || number >= len(g.Jobs) || !g.States.Settled() || !l.endedIn(g, number) {
 		return
 	}
 	var also []place
 	for _, p := range l.in[g.Jobs[number]] {
-		if p.graph != g && p.graph.Request == g.Request && p.graph.Kind == events.GraphAdded && p.graph.States.State(p.number).Over() {
+		if p.graph != g && p.graph.Request == g.Request && p.graph.Kind == events.GraphAdded && l.endedIn(p.graph, p.number) {
 			also = append(also, p)
 		}
 	}
@@ -326,6 +326,13 @@ func (l *Ledger) runAgain(g *Graph, number int, id events.JobID) {
 	for _, p := range also {
 		l.again(p.graph, p.number, id)
 	}
+}
+
+// endedIn reports whether a job of a graph is over there, or has ended: one that was withdrawn while it was skipped is blocked again
+// once what it needs runs again.
+func (l *Ledger) endedIn(g *Graph, number int) bool {
+	j, ok := l.Jobs[g.Jobs[number]]
+	return g.States.State(number).Over() || ok && j.State.Terminal()
 }
 
 // again puts the next round of a job in its place.
